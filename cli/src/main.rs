@@ -1,0 +1,76 @@
+//! `anonymize`: publish tables about people from the command line.
+//!
+//! A thin program over the library `datafusion_anonymize`. Results go to standard output, everything
+//! else to standard error.
+
+mod demo;
+mod output;
+mod progress;
+mod session;
+mod sql;
+mod statements;
+
+use std::io::{Write, stderr};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Why a command ended without doing its work; printed as it is.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Publish tables about people without giving the people away, also where one person has many records.
+///
+/// The functions that anonymize are functions of a SQL engine (Apache DataFusion), so they read and
+/// write what it does: Parquet, CSV, JSON, Avro and Arrow files, here or in an object store.
+#[derive(Debug, Parser)]
+#[command(
+    name = "anonymize",
+    version,
+    verbatim_doc_comment,
+    arg_required_else_help = true
+)]
+#[command(after_long_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Sql(sql::Args),
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  anonymize demo                             see it work on made-up data
+  anonymize sql                              open a SQL shell
+  anonymize sql -c \"SELECT * FROM anonymize_eir('visits.parquet',
+      id => patient, qi => [age, sex, postcode], sensitive => disease, l => 3)\"
+
+Exit codes:
+  0    done
+  1    failed; the reason is on standard error, its first line begins with 'error: '
+  2    wrong usage
+  130  interrupted (Ctrl-C)
+  141  whoever read the output went away (anonymize ... | head)";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Demo(args) => demo::run(args).await,
+        Command::Sql(args) => sql::run(args).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(stderr(), "error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The program as others meet it: arguments, standard streams, exit codes.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const SAMPLE: &str = "sample_patients(individuals => 300, seed => 1)";
+
+#[test]
+fn help_of_the_program() {
+    insta::assert_snapshot!(stdout(&anonymize(&["--help"])));
+}
+
+#[test]
+fn help_of_sql() {
+    insta::assert_snapshot!(stdout(&anonymize(&["sql", "--help"])));
+}
+
+#[test]
+fn help_of_demo() {
+    insta::assert_snapshot!(stdout(&anonymize(&["demo", "--help"])));
+}
+
+#[test]
+fn version() {
+    let version = stdout(&anonymize(&["--version"]));
+    assert_eq!(
+        version.trim(),
+        concat!("anonymize ", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn no_command_and_unknown_flags_are_wrong_usage() {
+    for args in [
+        &[][..],
+        &["sql", "--no-such-flag"],
+        &["demo", "--l", "1"],
+        &["dem"],
+    ] {
+        let output = anonymize(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(stdout(&output), "", "{args:?}");
+    }
+    for args in [
+        &["sql", "-c", ""][..],
+        &["sql", "-f", "no-such-file.sql"],
+        &["sql", "-p", "no-such-folder"],
+        &["sql", "-m", "much"],
+        &["sql", "-b", "0"],
+        &["sql", "--format", "xml"],
+    ] {
+        let output = anonymize(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).starts_with("error: "), "{args:?}");
+    }
+}
+
+#[test]
+fn formats() {
+    let query = "SELECT 1 AS a, 'x,y' AS b UNION ALL SELECT 2, NULL ORDER BY a";
+    let print = |format| stdout(&succeeds(&["sql", "-q", "--format", format, "-c", query]));
+    assert_eq!(print("csv"), "a,b\n1,\"x,y\"\n2,\n");
+    assert_eq!(print("tsv"), "a\tb\n1\tx,y\n2\t\n");
+    assert_eq!(print("json"), "[{\"a\":1,\"b\":\"x,y\"},{\"a\":2}]\n");
+    assert_eq!(print("nd-json"), "{\"a\":1,\"b\":\"x,y\"}\n{\"a\":2}\n");
+    let table = "\
++---+------+
+| a | b    |
++---+------+
+| 1 | x,y  |
+| 2 | NULL |
++---+------+
+";
+    assert_eq!(print("table"), table);
+    assert_eq!(print("automatic"), table);
+}
+
+#[test]
+fn results_without_rows_keep_their_form() {
+    let query = "SELECT 1 AS a, 2 AS b WHERE false";
+    let print = |format| stdout(&succeeds(&["sql", "-q", "--format", format, "-c", query]));
+    assert_eq!(print("csv"), "a,b\n");
+    assert_eq!(print("json"), "[]\n");
+    assert_eq!(print("nd-json"), "");
+    let create = [
+        "sql",
+        "-q",
+        "--format",
+        "json",
+        "-c",
+        "CREATE VIEW v AS SELECT 1",
+    ];
+    assert_eq!(stdout(&succeeds(&create)), "");
+}
+
+#[test]
+fn only_results_are_on_stdout() {
+    let output = succeeds(&["sql", "--format", "csv", "-c", "SELECT 1 AS a"]);
+    assert_eq!(stdout(&output), "a\n1\n");
+    assert!(stderr(&output).starts_with("1 row(s) fetched."));
+    let quiet = succeeds(&["sql", "-q", "--format", "csv", "-c", "SELECT 1 AS a"]);
+    assert_eq!(
+        (stdout(&quiet), stderr(&quiet)),
+        ("a\n1\n".into(), String::new())
+    );
+}
+
+#[test]
+fn tables_are_cut_at_maxrows_other_formats_are_not() {
+    let query = "SELECT value FROM generate_series(1, 30000)";
+    let table = succeeds(&["sql", "--maxrows", "3", "-c", query]);
+    assert_eq!(stdout(&table).lines().count(), 3 + 3 + 3 + 1);
+    assert!(stderr(&table).contains("First 3 displayed"));
+    let csv = stdout(&succeeds(&[
+        "sql",
+        "--maxrows",
+        "3",
+        "--format",
+        "csv",
+        "-c",
+        query,
+    ]));
+    assert_eq!(csv.lines().count(), 30_001);
+    let settings = stdout(&succeeds(&["sql", "--maxrows", "3", "-c", "SHOW ALL"]));
+    assert!(settings.lines().count() > 50);
+}
+
+#[test]
+fn the_first_failing_statement_is_the_last() {
+    let script = "SELECT 1 AS one; SELECT no_such_column; SELECT 3 AS three";
+    let folder = tempfile::tempdir().expect("folder");
+    let file = folder.path().join("script.sql");
+    fs::write(&file, script.replace("; ", ";\n")).expect("script");
+    let (file, csv) = (path(&file), "csv");
+
+    for output in [
+        anonymize(&["sql", "-q", "--format", csv, "-c", script]),
+        anonymize(&[
+            "sql",
+            "-q",
+            "--format",
+            csv,
+            "-c",
+            "SELECT 1 AS one",
+            "-c",
+            &script[17..],
+        ]),
+        anonymize(&["sql", "-q", "--format", csv, "-f", file]),
+        piped(&["sql", "-q", "--format", csv], script),
+    ] {
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(stdout(&output), "one\n1\n");
+        assert!(
+            stderr(&output).starts_with("error: "),
+            "{}",
+            stderr(&output)
+        );
+        assert!(stderr(&output).contains("no_such_column"));
+    }
+}
+
+#[test]
+fn a_syntax_error_stops_a_script_before_it_begins() {
+    let output = anonymize(&["sql", "-q", "-c", "SELECT 1; SELEC 2"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "");
+    assert!(stderr(&output).starts_with("error: "));
+}
+
+#[test]
+fn files_run_before_commands_and_may_name_an_interpreter() {
+    let folder = tempfile::tempdir().expect("folder");
+    let file = folder.path().join("view.sql");
+    fs::write(
+        &file,
+        "#!/usr/bin/env -S anonymize sql -f\n-- a view\nCREATE VIEW v AS SELECT 7 AS a",
+    )
+    .expect("script");
+    let output = succeeds(&[
+        "sql",
+        "-q",
+        "--format",
+        "csv",
+        "-c",
+        "SELECT * FROM v",
+        "-f",
+        path(&file),
+    ]);
+    assert_eq!(stdout(&output), "a\n7\n");
+}
+
+#[test]
+fn data_path_is_where_tables_are_found() {
+    let folder = tempfile::tempdir().expect("folder");
+    fs::write(folder.path().join("t.csv"), "a\n5\n").expect("table");
+    let query = "SELECT a FROM 't.csv'";
+    let args = [
+        "sql",
+        "-q",
+        "--format",
+        "csv",
+        "-p",
+        path(folder.path()),
+        "-c",
+        query,
+    ];
+    assert_eq!(stdout(&succeeds(&args)), "a\n5\n");
+}
+
+#[test]
+fn standard_input_can_carry_data() {
+    let query =
+        "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/dev/stdin'; SELECT sum(a) AS s FROM t";
+    let output = piped(&["sql", "-q", "--format", "csv", "-c", query], "a\n1\n2\n");
+    assert_eq!(stdout(&output), "s\n3\n", "{}", stderr(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    for args in [
+        &[
+            "sql",
+            "--format",
+            "csv",
+            "-c",
+            "SELECT value FROM generate_series(1, 1000000)",
+        ][..],
+        &["sql", "-c", "SELECT 1"],
+        &["demo", "--individuals", "100"],
+    ] {
+        let mut child = command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("end");
+        assert_eq!(
+            output.status.code(),
+            Some(141),
+            "{args:?} {}",
+            stderr(&output)
+        );
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_program_at_once() {
+    let query = "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8";
+    let child = command(&["sql", "-c", query])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(kill.expect("kill").success());
+    let output = child.wait_with_output().expect("end");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn sample_patients_are_the_same_for_the_same_seed() {
+    let query = format!("SELECT * FROM {SAMPLE} ORDER BY patient_id, diagnosis");
+    let print = |batch_size| {
+        stdout(&succeeds(&[
+            "sql", "-q", "--format", "csv", "-b", batch_size, "-c", &query,
+        ]))
+    };
+    let rows = print("8192");
+    assert!(rows.starts_with(
+        "patient_id,birth_month,birth_year,sex,race,education_years,marital_status,poverty,hispanic,\
+         ward,visit_date,diagnosis\n"
+    ));
+    assert_eq!(rows, print("100"));
+}
+
+#[test]
+fn anonymized_classes_have_at_least_l_individuals() {
+    let query = format!(
+        "SELECT min(n) >= 3 AS safe, sum(n) <= 300 AS nobody_twice FROM (\
+           SELECT count(DISTINCT individual) AS n FROM anonymize_eir((SELECT * FROM {SAMPLE}), \
+             id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, l => 3, notation => 'text') \
+           GROUP BY birth_year, sex)"
+    );
+    let output = succeeds(&["sql", "-q", "--format", "csv", "-c", &query]);
+    assert_eq!(stdout(&output), "safe,nobody_twice\ntrue,true\n");
+}
+
+#[test]
+fn demo_writes_parquet_and_explains() {
+    let folder = tempfile::tempdir().expect("folder");
+    let target = folder.path().join("published");
+    let args = [
+        "demo",
+        "--individuals",
+        "500",
+        "--seed",
+        "5",
+        "--output",
+        path(&target),
+    ];
+
+    let output = succeeds(&args);
+    assert_eq!(stderr(&output), "");
+    let text = stdout(&output);
+    for part in [
+        "Before: 500 ",
+        "After: ",
+        "What is guaranteed",
+        "What it cost",
+        "anonymize_eir(",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let files = fs::read_dir(&target).expect("written");
+    assert!(
+        files
+            .flatten()
+            .all(|file| file.path().extension().is_some_and(|e| e == "parquet"))
+    );
+    let count = format!(
+        "SELECT count(DISTINCT individual) > 0 AS some FROM '{}/'",
+        path(&target)
+    );
+    let some = succeeds(&["sql", "-q", "--format", "csv", "-c", &count]);
+    assert_eq!(stdout(&some), "some\ntrue\n");
+
+    let again = anonymize(&args);
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(stdout(&again), "");
+    assert!(
+        stderr(&again).starts_with("error: the output folder"),
+        "{}",
+        stderr(&again)
+    );
+}
+
+#[test]
+fn a_failed_demo_leaves_no_files() {
+    let folder = tempfile::tempdir().expect("folder");
+    let target = folder.path().join("published");
+    // Two patients can never make a class with 100 different diagnoses.
+    let output = anonymize(&[
+        "demo",
+        "--individuals",
+        "2",
+        "--l",
+        "100",
+        "--output",
+        path(&target),
+    ]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stderr(&output).starts_with("error: "));
+    assert!(!target.exists());
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anonymize"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn anonymize(args: &[&str]) -> Output {
+    command(args).output().expect("the program starts")
+}
+
+fn succeeds(args: &[&str]) -> Output {
+    let output = anonymize(args);
+    assert!(output.status.success(), "{args:?}\n{}", stderr(&output));
+    output
+}
+
+/// Runs the program with text on its standard input.
+fn piped(args: &[&str], input: &str) -> Output {
+    let mut child = command(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    child.wait_with_output().expect("it ends")
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}

@@ -1,0 +1,585 @@
+//! DAnonyIR: classes grown around random individuals by always adding what loses least (Wang 2018, Algorithm 1).
+//!
+//! ```text
+//!   while individuals remain
+//!     Q = the next individual
+//!     while Q does not satisfy the model and individuals remain
+//!       p' = nearest individual      Q' = nearest finished class          (search)
+//!       the nearer of both joins Q; p' if they tie
+//!     Q is finished
+//!   the individuals of an unfinished last Q join the nearest class, or are suppressed   (Algorithm 7)
+//! ```
+//!
+//! Corrections to the printed algorithm are marked by their number in docs/papers.md.
+
+mod index;
+mod items;
+mod probe;
+mod scan;
+mod space;
+mod tree;
+
+use self::index::Index;
+use self::scan::Scan;
+use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes};
+use crate::model::{Member, Model, Tally};
+use crate::table::{Block, Region};
+
+/// DAnonyIR in the list of algorithms.
+pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
+    name: "danonyir",
+    help: "grows each class around a random individual by the nearest individual or class (Wang et al. 2018)",
+    options: &[],
+    serves: |_| Ok(()),
+    build: |_| Ok(Box::new(Danonyir::new())),
+};
+
+/// DAnonyIR (Wang 2018, Algorithms 1 and 7).
+///
+/// # Runtime
+/// The nearest individual and the nearest class are found by an exact index; the classes are the same as by looking
+/// at all of them ([`Danonyir::naive`]), which takes quadratic time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Danonyir {
+    naive: bool,
+}
+
+impl Danonyir {
+    /// The algorithm with its index.
+    pub fn new() -> Self {
+        Self { naive: false }
+    }
+
+    /// The algorithm as printed, which looks at everything for each step: the reference for tests and benchmarks.
+    pub fn naive() -> Self {
+        Self { naive: true }
+    }
+}
+
+impl Algorithm for Danonyir {
+    fn form_classes(
+        &self,
+        block: &Block,
+        model: &dyn Model,
+        cancel: &Cancel,
+    ) -> Result<Classes, Cancelled> {
+        if self.naive {
+            Run::new(block, model, cancel, Scan::new(block)).form_classes()
+        } else {
+            Run::new(block, model, cancel, Index::new(block)).form_classes()
+        }
+    }
+}
+
+/// A class, finished or growing.
+#[derive(Debug, Clone)]
+struct Class {
+    members: Vec<u32>,
+    /// The smallest member decides ties between classes.
+    smallest: u32,
+    region: Region,
+}
+
+impl Class {
+    fn of(block: &Block, individual: u32) -> Self {
+        Self {
+            members: vec![individual],
+            smallest: individual,
+            region: Region::of(block, individual),
+        }
+    }
+
+    fn include(&mut self, block: &Block, individual: u32) {
+        self.members.push(individual);
+        self.smallest = self.smallest.min(individual);
+        self.region.include(block, individual);
+    }
+
+    fn extend(&mut self, block: &Block, other: &Class) {
+        self.members.extend_from_slice(&other.members);
+        self.smallest = self.smallest.min(other.smallest);
+        self.region.extend(block, &other.region);
+    }
+}
+
+/// Finds what is nearest to a region among the remaining individuals and the finished classes.
+///
+/// Both ways of searching give the same answers: nearest first, ties to the smaller individual or smallest member.
+trait Search {
+    /// The individual is no longer among the remaining ones.
+    fn take(&mut self, individual: u32);
+
+    /// The nearest remaining individual and its distance (Wang 2018, Eq. 17).
+    fn nearest_individual(&mut self, region: &Region) -> Option<(u32, u128)>;
+
+    /// The nearest finished class that lies within reach and is accepted (Wang 2018, Eqs. 17 and 18).
+    fn nearest_class(
+        &mut self,
+        region: &Region,
+        reach: Reach,
+        accept: &mut dyn FnMut(&Class) -> bool,
+    ) -> Option<usize>;
+
+    /// Adds a finished class.
+    fn finish(&mut self, class: Class);
+
+    /// Takes a class back.
+    fn reopen(&mut self, class: usize) -> Option<Class>;
+
+    /// All finished classes, by their smallest member.
+    fn into_classes(self) -> Vec<Class>;
+}
+
+/// How far a class may be.
+#[derive(Debug, Clone, Copy)]
+enum Reach {
+    Below(u128),
+    UpTo(u128),
+}
+
+impl Reach {
+    /// The first pair of distance and smallest member out of reach.
+    fn end(self) -> (u128, u32) {
+        match self {
+            Self::Below(distance) => (distance, 0),
+            Self::UpTo(distance) => (distance, u32::MAX),
+        }
+    }
+}
+
+/// One run of the algorithm over a block.
+struct Run<'a, S> {
+    block: &'a Block,
+    model: &'a dyn Model,
+    cancel: &'a Cancel,
+    tally: Box<dyn Tally>,
+    search: S,
+    taken: Vec<bool>,
+}
+
+impl<'a, S: Search> Run<'a, S> {
+    fn new(block: &'a Block, model: &'a dyn Model, cancel: &'a Cancel, search: S) -> Self {
+        Self {
+            block,
+            model,
+            cancel,
+            tally: model.tally(),
+            search,
+            taken: vec![false; block.len()],
+        }
+    }
+
+    fn form_classes(mut self) -> Result<Classes, Cancelled> {
+        let mut suppressed = vec![];
+        for seed in 0..self.block.len() as u32 {
+            if !self.taken[seed as usize] {
+                // Only the last class can be left unfinished, because it has taken all that remained.
+                for individual in self.grow(seed)? {
+                    self.cancel.check()?;
+                    if !self.handle(individual) {
+                        suppressed.push(individual);
+                    }
+                }
+            }
+        }
+        let mut classes: Vec<Vec<u32>> = self
+            .search
+            .into_classes()
+            .into_iter()
+            .map(|class| class.members)
+            .collect();
+        for class in &mut classes {
+            class.sort_unstable();
+        }
+        Ok(Classes {
+            classes,
+            suppressed,
+        })
+    }
+
+    /// Grows a class from one individual (Algorithm 1, lines 3–18); returns the individuals it could not publish.
+    fn grow(&mut self, seed: u32) -> Result<Vec<u32>, Cancelled> {
+        self.cancel.check()?;
+        self.tally.clear();
+        let mut class = Class::of(self.block, seed);
+        self.take(seed);
+        self.count(&[seed]);
+        // Finished classes that joined stay known as they were, to be published alone if this one fails (E6).
+        let mut atoms: Vec<Class> = vec![];
+        let mut fresh = vec![seed];
+        // A single individual is tested too (E5). Each turn takes an individual or leaves one class less.
+        while !self.tally.satisfied() {
+            let Some((individual, distance)) = self.search.nearest_individual(&class.region) else {
+                for atom in atoms {
+                    self.search.finish(atom);
+                }
+                fresh.sort_unstable();
+                return Ok(fresh);
+            };
+            self.cancel.check()?;
+            // Line 9: the individual is preferred, so only a nearer class counts.
+            let reach = Reach::Below(distance);
+            let nearer = self
+                .search
+                .nearest_class(&class.region, reach, &mut |_| true);
+            if let Some(atom) = nearer.and_then(|id| self.search.reopen(id)) {
+                self.count(&atom.members);
+                class.extend(self.block, &atom);
+                atoms.push(atom);
+            } else {
+                self.take(individual);
+                self.count(&[individual]);
+                class.include(self.block, individual);
+                fresh.push(individual);
+            }
+        }
+        self.search.finish(class);
+        Ok(vec![])
+    }
+
+    /// Puts a residual individual into the nearest class if that loses no more than suppressing it (Algorithm 7).
+    fn handle(&mut self, individual: u32) -> bool {
+        let alone = Region::of(self.block, individual);
+        let suppression = u128::from(alone.records())
+            * self.block.quasi_identifiers().len() as u128
+            * u128::from(self.block.full());
+        let (block, tally) = (self.block, &mut self.tally);
+        let mut accept: Box<dyn FnMut(&Class) -> bool> = if self.model.closure().extension {
+            Box::new(|_| true)
+        } else {
+            Box::new(move |class| {
+                tally.clear();
+                for member in class.members.iter().chain([&individual]) {
+                    tally.add(self::member(block, *member));
+                }
+                tally.satisfied()
+            })
+        };
+        let reach = Reach::UpTo(suppression);
+        let nearest = self.search.nearest_class(&alone, reach, &mut accept);
+        drop(accept);
+        match nearest.and_then(|id| self.search.reopen(id)) {
+            Some(mut class) => {
+                class.include(self.block, individual);
+                self.search.finish(class);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take(&mut self, individual: u32) {
+        self.taken[individual as usize] = true;
+        self.search.take(individual);
+    }
+
+    fn count(&mut self, members: &[u32]) {
+        for individual in members {
+            self.tally.add(member(self.block, *individual));
+        }
+    }
+}
+
+fn member(block: &Block, individual: u32) -> Member<'_> {
+    Member {
+        records: block.records(individual),
+        fingerprint: block.fingerprints().of(individual),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{self, Closure, Infeasible, Parameters, Value};
+    use crate::table::example::patients;
+    use crate::table::{Categorical, Fingerprints, NULL_CODE, Numeric, QuasiIdentifier};
+
+    fn eir(l: u64) -> Box<dyn Model> {
+        let mut parameters = Parameters::default();
+        parameters.set("l", Value::Integer(l));
+        (model::find("eir_l_diversity").unwrap().build)(&parameters).unwrap()
+    }
+
+    fn run(algorithm: Danonyir, block: &Block, model: &dyn Model) -> Classes {
+        algorithm
+            .form_classes(block, model, &Cancel::default())
+            .unwrap()
+    }
+
+    #[test]
+    fn the_running_example_gives_table_4() {
+        // The random picks of the paper are individuals 6 and 3.
+        let order = [6, 3, 1, 2, 4, 5, 7];
+        let block = patients(order);
+        for algorithm in [Danonyir::naive(), Danonyir::new()] {
+            let classes = run(algorithm, &block, eir(3).as_ref());
+            let numbers = |class: &Vec<u32>| {
+                let mut numbers: Vec<usize> = class.iter().map(|i| order[*i as usize]).collect();
+                numbers.sort_unstable();
+                numbers
+            };
+            let published: Vec<Vec<usize>> = classes.classes.iter().map(numbers).collect();
+            assert_eq!(published, [vec![4, 6, 7], vec![1, 2, 3, 5]]);
+            assert!(classes.suppressed.is_empty());
+        }
+    }
+
+    #[test]
+    fn residual_individuals_join_or_are_suppressed() {
+        let block = patients([6, 3, 1, 2, 4, 5, 7]);
+        for algorithm in [Danonyir::naive(), Danonyir::new()] {
+            // Individuals 6, 7, 4 and 2 are a class; 3, 1 and 5 are left over. Suppressing 5 would lose 54, joining
+            // loses 22 + 6 · 5; 3 and 1 would bring the other gender, 38 + 6 · 21 and 2 · 38 + 6 · 21.
+            let classes = run(algorithm, &block, eir(4).as_ref());
+            assert_eq!(classes.classes, [[0, 3, 4, 5, 6]]);
+            assert_eq!(classes.suppressed, [1, 2]);
+            // Without any class there is nothing to join.
+            let classes = run(algorithm, &block, eir(7).as_ref());
+            assert_eq!((classes.classes.len(), classes.suppressed.len()), (0, 7));
+        }
+    }
+
+    #[test]
+    fn a_finished_class_outlives_the_class_that_swallowed_it() {
+        // docs/papers.md E6: 0 and 1 are a class; 2 comes to it with a third record of its first value and spoils it.
+        let block = points(&[0, 0, 1, 9], &[0, 1, 0, 0], &[1, 1, 1, 1]);
+        for algorithm in [Danonyir::naive(), Danonyir::new()] {
+            let classes = run(algorithm, &block, &Half);
+            assert_eq!(classes.classes, [[0, 1]]);
+            assert_eq!(classes.suppressed, [2, 3]);
+        }
+    }
+
+    #[test]
+    fn an_empty_block_and_no_columns() {
+        for algorithm in [Danonyir::naive(), Danonyir::new()] {
+            let empty = points(&[], &[], &[]);
+            assert_eq!(run(algorithm, &empty, eir(2).as_ref()), Classes::default());
+            let no_columns =
+                Block::new(vec![], [[0], [1], [0]].into_iter().collect(), vec![1; 3], 1);
+            assert_eq!(
+                run(algorithm, &no_columns, eir(2).as_ref()).classes,
+                [[0, 1, 2]]
+            );
+        }
+    }
+
+    #[test]
+    fn a_cancelled_run_stops() {
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let block = patients([1, 2, 3, 4, 5, 6, 7]);
+        assert!(
+            Danonyir::new()
+                .form_classes(&block, eir(2).as_ref(), &cancel)
+                .is_err()
+        );
+    }
+
+    /// One numeric column; one sensitive value each.
+    fn points(at: &[u32], values: &[u32], records: &[u32]) -> Block {
+        let column = Numeric {
+            lo: at.to_vec(),
+            hi: at.to_vec(),
+            step: 1,
+        };
+        let fingerprints = values.iter().map(|value| [*value]).collect();
+        Block::new(
+            vec![QuasiIdentifier::Numeric(column)],
+            fingerprints,
+            records.to_vec(),
+            10,
+        )
+    }
+
+    /// At least two individuals, and no value is held by more than half of them: neither kept by one more member,
+    /// as EIR (α, β)-anonymity.
+    #[derive(Debug)]
+    struct Half;
+
+    #[derive(Default)]
+    struct HalfTally(std::collections::BTreeMap<u32, u32>, u32);
+
+    impl Model for Half {
+        fn describe(&self) -> String {
+            "half".to_owned()
+        }
+
+        fn closure(&self) -> Closure {
+            Closure {
+                union: true,
+                extension: false,
+            }
+        }
+
+        fn min_individuals(&self) -> usize {
+            2
+        }
+
+        fn tally(&self) -> Box<dyn Tally> {
+            Box::<HalfTally>::default()
+        }
+
+        fn feasible(&self, _: &mut dyn Iterator<Item = Member<'_>>) -> Result<(), Infeasible> {
+            Ok(())
+        }
+    }
+
+    impl Tally for HalfTally {
+        fn add(&mut self, member: Member<'_>) {
+            self.1 += 1;
+            for value in member.fingerprint {
+                *self.0.entry(*value).or_default() += 1;
+            }
+        }
+
+        fn satisfied(&mut self) -> bool {
+            self.1 >= 2 && self.0.values().all(|count| count * 2 <= self.1)
+        }
+
+        fn clear(&mut self) {
+            *self = Self::default();
+        }
+    }
+
+    /// A column to draw values for: categorical or not, with missing values or not, how far apart codes lie.
+    #[derive(Debug, Clone, Copy)]
+    struct Shape {
+        categorical: bool,
+        nullable: bool,
+        scale: u32,
+        constant: bool,
+    }
+
+    /// An individual: per column what kind of value and two small numbers, its fingerprint, its records.
+    type Drawn = (Vec<(u8, u32, u32)>, Vec<u32>, u32);
+
+    const VALUES: u32 = 7;
+
+    fn block(shapes: &[Shape], individuals: &[Drawn], contradictions: bool) -> Block {
+        let codes = |shape: Shape, (kind, a, b): (u8, u32, u32)| {
+            let (a, b) = (a.min(b) * shape.scale, a.max(b) * shape.scale);
+            match kind {
+                0 | 1 if shape.nullable => vec![NULL_CODE],
+                2 if shape.nullable && contradictions => vec![a, NULL_CODE],
+                3 if a < b && contradictions => vec![a, b],
+                _ => vec![b],
+            }
+        };
+        let column = |(number, shape): (usize, &Shape)| {
+            let cells = individuals
+                .iter()
+                .map(|(cells, _, _)| codes(*shape, cells[number]));
+            let cells: Vec<Vec<u32>> = cells.collect();
+            let step = |parts: u32| {
+                if shape.constant {
+                    0
+                } else {
+                    5040 / u64::from(parts)
+                }
+            };
+            if shape.categorical {
+                let mut offsets = vec![0];
+                offsets.extend(cells.iter().scan(0, |end, cell| {
+                    *end += cell.len() as u32;
+                    Some(*end)
+                }));
+                QuasiIdentifier::Categorical(Categorical {
+                    offsets,
+                    codes: cells.concat(),
+                    cardinality: VALUES * shape.scale,
+                    step: step(VALUES * shape.scale - 1),
+                })
+            } else {
+                QuasiIdentifier::Numeric(Numeric {
+                    lo: cells.iter().map(|cell| cell[0]).collect(),
+                    hi: cells.iter().map(|cell| cell[cell.len() - 1]).collect(),
+                    step: step(VALUES * shape.scale - 1),
+                })
+            }
+        };
+        let mut fingerprints = Fingerprints::new();
+        for (_, fingerprint, _) in individuals {
+            fingerprints.push(&mut fingerprint.clone());
+        }
+        let records = individuals.iter().map(|(_, _, records)| *records).collect();
+        Block::new(
+            shapes.iter().enumerate().map(column).collect(),
+            fingerprints,
+            records,
+            5040,
+        )
+    }
+
+    fn blocks(individuals: std::ops::Range<usize>) -> impl Strategy<Value = Block> {
+        let shape = (any::<bool>(), 0..3u8, 0..3usize, 0..8u8).prop_map(
+            |(categorical, nullable, scale, constant)| Shape {
+                categorical,
+                nullable: nullable == 0,
+                scale: [1, 1, 37][scale],
+                constant: constant == 0,
+            },
+        );
+        let individual = (
+            prop::collection::vec((0..20u8, 0..VALUES, 0..VALUES), 4),
+            prop::collection::vec(0..9u32, 0..5),
+            1..6u32,
+        );
+        (
+            prop::collection::vec(shape, 1..5),
+            prop::collection::vec(individual, individuals),
+            any::<bool>(),
+        )
+            .prop_map(|(shapes, individuals, contradictions)| {
+                block(&shapes, &individuals, contradictions)
+            })
+    }
+
+    fn satisfied(block: &Block, model: &dyn Model, class: &[u32]) -> bool {
+        let mut tally = model.tally();
+        for individual in class {
+            tally.add(member(block, *individual));
+        }
+        tally.satisfied()
+    }
+
+    /// The index gives the same classes as looking at everything; they are valid, and hold everybody once.
+    fn check(block: &Block, model: &dyn Model) -> Result<(), TestCaseError> {
+        let classes = run(Danonyir::new(), block, model);
+        prop_assert_eq!(&classes, &run(Danonyir::naive(), block, model));
+        for class in &classes.classes {
+            prop_assert!(satisfied(block, model, class));
+        }
+        let mut all = classes.classes.concat();
+        all.extend(&classes.suppressed);
+        all.sort_unstable();
+        prop_assert!(all.iter().copied().eq(0..block.len() as u32));
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn small_blocks(block in blocks(1..60), l in 2u64..7) {
+            check(&block, eir(l).as_ref())?;
+        }
+
+        #[test]
+        fn small_blocks_under_a_model_that_one_more_member_can_break(block in blocks(1..60)) {
+            check(&block, &Half)?;
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn larger_blocks(block in blocks(300..700), l in 2u64..7) {
+            check(&block, eir(l).as_ref())?;
+            check(&block, &Half)?;
+        }
+    }
+}

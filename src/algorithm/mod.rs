@@ -1,0 +1,80 @@
+//! Algorithms: ways of forming classes so that a model holds at low loss. One file each, and the list [`ALGORITHMS`].
+
+mod danonyir;
+
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::model::{Model, Parameter, ParameterError, Parameters};
+use crate::table::Block;
+
+pub use danonyir::Danonyir;
+
+/// A way of forming classes.
+pub trait Algorithm: Debug + Send + Sync {
+    /// Forms classes that all satisfy `model` from the individuals of `block`.
+    ///
+    /// Every individual is in exactly one class or suppressed. The result depends on the block and the model alone.
+    fn form_classes(
+        &self,
+        block: &Block,
+        model: &dyn Model,
+        cancel: &Cancel,
+    ) -> Result<Classes, Cancelled>;
+}
+
+/// What an algorithm made of a block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Classes {
+    /// The individuals of each class.
+    pub classes: Vec<Vec<u32>>,
+    /// The individuals that are not published.
+    pub suppressed: Vec<u32>,
+}
+
+/// Tells a running algorithm that nobody waits for its result any more.
+#[derive(Debug, Default)]
+pub struct Cancel(AtomicBool);
+
+/// The algorithm stopped because it was told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl Cancel {
+    /// Asks the algorithm to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// An error once [`Cancel::cancel`] was called; long loops call this often.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.0.load(Ordering::Relaxed) {
+            Err(Cancelled)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// An algorithm in the list [`ALGORITHMS`].
+#[derive(Debug)]
+pub struct AlgorithmEntry {
+    /// The name users give as `algorithm => '…'`.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// Its options.
+    pub options: &'static [Parameter],
+    /// Whether the algorithm can serve a model; the reason if not. Asked before any data is read.
+    pub serves: fn(&dyn Model) -> Result<(), &'static str>,
+    /// Builds the algorithm from checked options.
+    pub build: fn(&Parameters) -> Result<Box<dyn Algorithm>, ParameterError>,
+}
+
+/// All algorithms.
+pub static ALGORITHMS: &[&AlgorithmEntry] = &[&danonyir::ENTRY];
+
+/// The algorithm of that name.
+pub fn find(name: &str) -> Option<&'static AlgorithmEntry> {
+    ALGORITHMS.iter().copied().find(|entry| entry.name == name)
+}

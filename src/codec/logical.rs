@@ -1,0 +1,118 @@
+//! Logical nodes as bytes.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::{Result, TableReference, internal_err};
+use datafusion::datasource::file_format::FileFormatFactory;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
+use datafusion_proto::bytes::Serializeable;
+use datafusion_proto::logical_plan::{DefaultLogicalExtensionCodec, LogicalExtensionCodec};
+use serde::{Deserialize, Serialize};
+
+use super::{decode, encode};
+use crate::logical::AnonymizeNode;
+use crate::spec::Spec;
+
+/// Encodes [`AnonymizeNode`]s and leaves everything else to another codec.
+#[derive(Debug)]
+pub struct AnonymizeLogicalCodec {
+    inner: Arc<dyn LogicalExtensionCodec>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Message {
+    spec: Spec,
+    filters: Vec<Vec<u8>>,
+}
+
+impl AnonymizeLogicalCodec {
+    /// Wraps the codec of an engine, for example Ballista's.
+    pub fn new(inner: Arc<dyn LogicalExtensionCodec>) -> Self {
+        Self { inner }
+    }
+}
+
+impl Default for AnonymizeLogicalCodec {
+    fn default() -> Self {
+        Self::new(Arc::new(DefaultLogicalExtensionCodec {}))
+    }
+}
+
+impl LogicalExtensionCodec for AnonymizeLogicalCodec {
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        inputs: &[LogicalPlan],
+        ctx: &TaskContext,
+    ) -> Result<Extension> {
+        let Some(message) = decode::<Message>(buf)? else {
+            return self.inner.try_decode(buf, inputs, ctx);
+        };
+        let [input] = inputs else {
+            return internal_err!("Anonymize has one input");
+        };
+        let filters = message
+            .filters
+            .iter()
+            .map(|bytes| Expr::from_bytes_with_ctx(bytes, ctx));
+        let node = AnonymizeNode::try_new(
+            Arc::new(message.spec),
+            input.clone(),
+            filters.collect::<Result<_>>()?,
+        )?;
+        Ok(Extension {
+            node: Arc::new(node),
+        })
+    }
+
+    fn try_encode(&self, node: &Extension, buf: &mut Vec<u8>) -> Result<()> {
+        let Some(node) = node.node.as_any().downcast_ref::<AnonymizeNode>() else {
+            return self.inner.try_encode(node, buf);
+        };
+        let filters = node.filters().iter().map(|f| Ok(f.to_bytes()?.to_vec()));
+        let message = Message {
+            spec: node.spec().as_ref().clone(),
+            filters: filters.collect::<Result<_>>()?,
+        };
+        encode(&message, buf)
+    }
+
+    fn try_decode_table_provider(
+        &self,
+        buf: &[u8],
+        table_ref: &TableReference,
+        schema: SchemaRef,
+        ctx: &TaskContext,
+    ) -> Result<Arc<dyn TableProvider>> {
+        self.inner
+            .try_decode_table_provider(buf, table_ref, schema, ctx)
+    }
+
+    fn try_encode_table_provider(
+        &self,
+        table_ref: &TableReference,
+        node: Arc<dyn TableProvider>,
+        buf: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.inner.try_encode_table_provider(table_ref, node, buf)
+    }
+
+    fn try_decode_file_format(
+        &self,
+        buf: &[u8],
+        ctx: &TaskContext,
+    ) -> Result<Arc<dyn FileFormatFactory>> {
+        self.inner.try_decode_file_format(buf, ctx)
+    }
+
+    fn try_encode_file_format(
+        &self,
+        buf: &mut Vec<u8>,
+        node: Arc<dyn FileFormatFactory>,
+    ) -> Result<()> {
+        self.inner.try_encode_file_format(buf, node)
+    }
+}

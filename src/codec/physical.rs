@@ -1,0 +1,144 @@
+//! Operators as bytes.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::arrow::ipc::writer::StreamWriter;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::physical_plan::{
+    DefaultPhysicalExtensionCodec, PhysicalExtensionCodec, PhysicalProtoConverterExtension,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{decode, encode};
+use crate::physical::{AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec};
+use crate::spec::{Layout, Spec};
+
+/// Encodes the operators of this crate and leaves everything else to another codec.
+#[derive(Debug)]
+pub struct AnonymizePhysicalCodec {
+    inner: Arc<dyn PhysicalExtensionCodec>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Message {
+    operator: Operator,
+    spec: Spec,
+    /// The schema from which the layout is read, as an Arrow stream without batches.
+    canonical: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Operator {
+    Anonymize,
+    Block,
+    Individuals,
+    Profile,
+    Pseudonymize,
+}
+
+impl AnonymizePhysicalCodec {
+    /// Wraps the codec of an engine, for example Ballista's.
+    pub fn new(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
+        Self { inner }
+    }
+}
+
+impl Default for AnonymizePhysicalCodec {
+    fn default() -> Self {
+        Self::new(Arc::new(DefaultPhysicalExtensionCodec {}))
+    }
+}
+
+impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        ctx: &TaskContext,
+        proto_converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(message) = decode::<Message>(buf)? else {
+            return self.inner.try_decode(buf, inputs, ctx, proto_converter);
+        };
+        let spec = Arc::new(message.spec);
+        let layout = || -> Result<Arc<Layout>> {
+            Ok(Arc::new(Layout::try_new(
+                &spec,
+                read_schema(&message.canonical)?,
+            )?))
+        };
+        Ok(match (message.operator, inputs) {
+            (Operator::Pseudonymize, [input]) => Arc::new(PseudonymizeExec::try_new(
+                Arc::clone(&spec),
+                Arc::clone(input),
+            )?),
+            (Operator::Profile, [input]) => {
+                Arc::new(ProfileExec::try_new(Arc::clone(&spec), Arc::clone(input))?)
+            }
+            (Operator::Individuals, [input]) => Arc::new(IndividualsExec::try_new(
+                Arc::clone(&spec),
+                layout()?,
+                Arc::clone(input),
+            )?),
+            (Operator::Block, [profile, individuals]) => Arc::new(BlockExec::try_new(
+                Arc::clone(&spec),
+                layout()?,
+                Arc::clone(profile),
+                Arc::clone(individuals),
+            )?),
+            (Operator::Anonymize, [input]) => Arc::new(AnonymizeExec::try_new(
+                Arc::clone(&spec),
+                layout()?,
+                Arc::clone(input),
+            )?),
+            (operator, inputs) => {
+                return internal_err!("{operator:?} cannot have {} inputs", inputs.len());
+            }
+        })
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        buf: &mut Vec<u8>,
+        proto_converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let empty = Arc::new(Schema::empty());
+        let plan = node.as_ref();
+        let (operator, spec, canonical) = if let Some(n) = plan.downcast_ref::<PseudonymizeExec>() {
+            (Operator::Pseudonymize, n.spec(), &empty)
+        } else if let Some(n) = plan.downcast_ref::<ProfileExec>() {
+            (Operator::Profile, n.spec(), &empty)
+        } else if let Some(n) = plan.downcast_ref::<IndividualsExec>() {
+            (Operator::Individuals, n.spec(), n.layout().canonical())
+        } else if let Some(n) = plan.downcast_ref::<BlockExec>() {
+            (Operator::Block, n.spec(), n.layout().canonical())
+        } else if let Some(n) = plan.downcast_ref::<AnonymizeExec>() {
+            (Operator::Anonymize, n.spec(), n.layout().canonical())
+        } else {
+            return self
+                .inner
+                .try_encode(Arc::clone(&node), buf, proto_converter);
+        };
+        let message = Message {
+            operator,
+            spec: spec.as_ref().clone(),
+            canonical: write_schema(canonical)?,
+        };
+        encode(&message, buf)
+    }
+}
+
+fn write_schema(schema: &Schema) -> Result<Vec<u8>> {
+    let mut writer = StreamWriter::try_new(vec![], schema)?;
+    writer.finish()?;
+    Ok(writer.into_inner()?)
+}
+
+fn read_schema(bytes: &[u8]) -> Result<SchemaRef> {
+    Ok(StreamReader::try_new(bytes, None)?.schema())
+}

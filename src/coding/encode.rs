@@ -1,0 +1,247 @@
+//! A block's individuals, from Arrow arrays to codes.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, StructArray};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::error::ArrowError;
+use unicode_normalization::UnicodeNormalization;
+
+use super::scale::Scale;
+use super::{Domain, Domains, Keys, Kind, key};
+use crate::table::{Block, Categorical, Fingerprints, NULL_CODE, Numeric, QuasiIdentifier};
+
+/// The individuals of one block as the engine delivers them, sorted by their random order.
+#[derive(Debug)]
+pub struct Individuals {
+    /// The published pseudonyms.
+    pub pseudonyms: FixedSizeBinaryArray,
+    /// The quasi-identifiers.
+    pub qi: Vec<QiColumn>,
+    /// Where each individual's records begin.
+    pub record_offsets: OffsetBuffer<i32>,
+    /// All records: the sensitive value, then kept columns.
+    pub records: StructArray,
+}
+
+/// A quasi-identifier: one value per individual, or several where an individual's records disagree.
+#[derive(Debug)]
+pub struct QiColumn {
+    offsets: Option<OffsetBuffer<i32>>,
+    values: ArrayRef,
+}
+
+impl QiColumn {
+    /// Takes a column of values, or of lists of values.
+    pub fn new(array: &ArrayRef, lists: bool) -> Self {
+        if lists {
+            let list = array.as_list::<i32>();
+            Self {
+                offsets: Some(list.offsets().clone()),
+                values: ArrayRef::clone(list.values()),
+            }
+        } else {
+            Self {
+                offsets: None,
+                values: ArrayRef::clone(array),
+            }
+        }
+    }
+
+    /// All values.
+    pub fn values(&self) -> &ArrayRef {
+        &self.values
+    }
+
+    /// Positions of an individual's values.
+    pub fn positions(&self, individual: usize) -> std::ops::Range<usize> {
+        match &self.offsets {
+            Some(offsets) => offsets[individual] as usize..offsets[individual + 1] as usize,
+            None => individual..individual + 1,
+        }
+    }
+}
+
+impl Individuals {
+    /// Number of individuals.
+    pub fn len(&self) -> usize {
+        self.pseudonyms.len()
+    }
+
+    /// Positions of an individual's records.
+    pub fn records_of(&self, individual: usize) -> std::ops::Range<usize> {
+        self.record_offsets[individual] as usize..self.record_offsets[individual + 1] as usize
+    }
+}
+
+/// A coded block with what is needed to publish it.
+#[derive(Debug)]
+pub struct EncodedBlock {
+    /// What the algorithm sees.
+    pub block: Block,
+    /// Comparable values per quasi-identifier.
+    pub(super) keys: Vec<Keys>,
+    /// For categorical columns, where a value of each code can be found.
+    pub(super) representatives: Vec<Vec<u32>>,
+    /// Sensitive values that differ from another one only in case, spacing or Unicode form.
+    pub look_alikes: u64,
+}
+
+impl EncodedBlock {
+    /// Codes a block. With `normalize`, sensitive values that look alike get one code.
+    pub fn try_new(
+        individuals: &Individuals,
+        kinds: &[Kind],
+        domains: &Domains,
+        normalize: bool,
+    ) -> Result<Self, ArrowError> {
+        let n = individuals.len();
+        let records = (0..n).map(|i| individuals.records_of(i).len() as u32);
+        let scale = Scale::new(domains, individuals.records.len() as u64);
+
+        let (mut columns, mut all_keys, mut representatives) = (vec![], vec![], vec![]);
+        for (c, column) in individuals.qi.iter().enumerate() {
+            let keys = Keys::try_new(column.values(), kinds[c])?;
+            let (coded, found) = match kinds[c] {
+                Kind::Categorical => categorical(column, &keys, n, scale.steps[c]),
+                _ => (
+                    numeric(column, &keys, n, &domains.0[c], scale.steps[c]),
+                    vec![],
+                ),
+            };
+            columns.push(coded);
+            all_keys.push(keys);
+            representatives.push(found);
+        }
+
+        let (codes, look_alikes) = sensitive_codes(individuals.records.column(0), normalize)?;
+        let mut fingerprints = Fingerprints::new();
+        let mut fingerprint = vec![];
+        for i in 0..n {
+            fingerprint.clear();
+            fingerprint.extend_from_slice(&codes[individuals.records_of(i)]);
+            fingerprints.push(&mut fingerprint);
+        }
+        Ok(Self {
+            block: Block::new(columns, fingerprints, records.collect(), scale.full),
+            keys: all_keys,
+            representatives,
+            look_alikes,
+        })
+    }
+}
+
+fn numeric(
+    column: &QiColumn,
+    keys: &Keys,
+    n: usize,
+    domain: &Domain,
+    step: u64,
+) -> QuasiIdentifier {
+    let code = |at: usize| match keys {
+        Keys::Integer(values) => values[at].map(|v| domain.code_integer(v)),
+        Keys::Real(values) => values[at].map(|v| domain.code_real(v)),
+        Keys::Bytes(..) => None,
+    };
+    let (mut lo, mut hi) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    for i in 0..n {
+        let (mut ends, mut missing) = (None, false);
+        for at in column.positions(i) {
+            match (code(at), ends) {
+                (Some(c), None) => ends = Some((c, c)),
+                (Some(c), Some((a, b))) => ends = Some((c.min(a), c.max(b))),
+                (None, _) => missing = true,
+            }
+        }
+        // An individual with and without a value ends at NULL: only full suppression covers both.
+        let (a, b) = ends.unwrap_or((NULL_CODE, NULL_CODE));
+        let b = if missing { NULL_CODE } else { b };
+        lo.push(a);
+        hi.push(b);
+    }
+    QuasiIdentifier::Numeric(Numeric { lo, hi, step })
+}
+
+/// Codes follow the order of the values, so that sets of codes are published sorted.
+fn categorical(column: &QiColumn, keys: &Keys, n: usize, step: u64) -> (QuasiIdentifier, Vec<u32>) {
+    let mut sorted: Vec<u32> = (0..keys.len() as u32)
+        .filter(|i| !keys.is_null(*i as usize))
+        .collect();
+    sorted.sort_unstable_by(|a, b| keys.cmp(*a as usize, *b as usize).then(a.cmp(b)));
+    let mut codes = vec![NULL_CODE; keys.len()];
+    let mut representatives: Vec<u32> = vec![];
+    for at in sorted {
+        let new = representatives
+            .last()
+            .is_none_or(|last| keys.cmp(*last as usize, at as usize).is_ne());
+        if new {
+            representatives.push(at);
+        }
+        codes[at as usize] = representatives.len() as u32 - 1;
+    }
+    let mut offsets = vec![0];
+    let mut flat = Vec::with_capacity(n);
+    for i in 0..n {
+        let begin = flat.len();
+        flat.extend_from_slice(&codes[column.positions(i)]);
+        flat[begin..].sort_unstable();
+        offsets.push(flat.len() as u32);
+    }
+    let coded = Categorical {
+        offsets,
+        codes: flat,
+        cardinality: representatives.len() as u32,
+        step,
+    };
+    (QuasiIdentifier::Categorical(coded), representatives)
+}
+
+/// A code per sensitive value, and how many values look like another one.
+fn sensitive_codes(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64), ArrowError> {
+    let rows = key::rows(std::slice::from_ref(values))?;
+    let mut exact: HashMap<&[u8], u32> = HashMap::new();
+    let mut first = vec![];
+    let mut codes = Vec::with_capacity(rows.num_rows());
+    for i in 0..rows.num_rows() {
+        if values.is_null(i) {
+            codes.push(NULL_CODE);
+            continue;
+        }
+        let next = exact.len() as u32;
+        let code = *exact.entry(rows.row(i).data()).or_insert(next);
+        if code == next {
+            first.push(i);
+        }
+        codes.push(code);
+    }
+    if *values.data_type() != DataType::Utf8 {
+        return Ok((codes, 0));
+    }
+    let texts = values.as_string::<i32>();
+    let mut folded: HashMap<String, u32> = HashMap::new();
+    let merged: Vec<u32> = first
+        .iter()
+        .map(|i| {
+            let next = folded.len() as u32;
+            *folded.entry(fold(texts.value(*i))).or_insert(next)
+        })
+        .collect();
+    let look_alikes = (merged.len() - folded.len()) as u64;
+    if normalize && look_alikes > 0 {
+        for code in codes.iter_mut().filter(|c| **c != NULL_CODE) {
+            *code = merged[*code as usize];
+        }
+    }
+    Ok((codes, look_alikes))
+}
+
+/// The form in which two spellings of one value agree.
+fn fold(text: &str) -> String {
+    let composed: String = text.nfkc().collect();
+    composed
+        .to_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}

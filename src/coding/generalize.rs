@@ -1,0 +1,155 @@
+//! What a class publishes: intervals of attained values, sets of attained values, or nothing.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, ListArray, StringArray, StructArray, UInt32Array};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{Field, Fields};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use super::encode::{EncodedBlock, Individuals, QiColumn};
+use super::{Keys, Kind};
+use crate::table::{NULL_CODE, QuasiIdentifier};
+
+/// What one class shows in one column.
+enum Shown {
+    /// Some members have a value and some do not.
+    Nothing,
+    /// No member has a value.
+    Missing,
+    /// Positions of the smallest and largest, or of all distinct values.
+    Values(Vec<u32>),
+}
+
+/// One column of generalized values, one row per class.
+pub(super) fn generalize(
+    individuals: &Individuals,
+    encoded: &EncodedBlock,
+    classes: &[Vec<u32>],
+    column: usize,
+    kind: Kind,
+    text: bool,
+) -> Result<ArrayRef, ArrowError> {
+    let qi = &individuals.qi[column];
+    let shown: Vec<Shown> = classes
+        .iter()
+        .map(|class| match kind {
+            Kind::Categorical => distinct(encoded, class, column),
+            _ => ends(qi, &encoded.keys[column], class),
+        })
+        .collect();
+    match (text, kind) {
+        (true, _) => texts(qi.values(), &shown, kind),
+        (false, Kind::Categorical) => lists(qi.values(), &shown),
+        (false, _) => intervals(qi.values(), &shown),
+    }
+}
+
+fn ends(qi: &QiColumn, keys: &Keys, class: &[u32]) -> Shown {
+    let (mut ends, mut missing) = (None::<(usize, usize)>, false);
+    for at in class.iter().flat_map(|i| qi.positions(*i as usize)) {
+        if keys.is_null(at) {
+            missing = true;
+            continue;
+        }
+        let (lo, hi) = ends.get_or_insert((at, at));
+        if keys.cmp(at, *lo).is_lt() {
+            *lo = at;
+        }
+        if keys.cmp(at, *hi).is_gt() {
+            *hi = at;
+        }
+    }
+    match ends {
+        Some(_) if missing => Shown::Nothing,
+        Some((lo, hi)) => Shown::Values(vec![lo as u32, hi as u32]),
+        None => Shown::Missing,
+    }
+}
+
+fn distinct(encoded: &EncodedBlock, class: &[u32], column: usize) -> Shown {
+    let QuasiIdentifier::Categorical(coded) = &encoded.block.quasi_identifiers()[column] else {
+        return Shown::Nothing;
+    };
+    let mut codes: Vec<u32> = class.iter().flat_map(|i| coded.of(*i)).copied().collect();
+    codes.sort_unstable();
+    codes.dedup();
+    match codes.last() {
+        Some(&NULL_CODE) if codes.len() > 1 => Shown::Nothing,
+        Some(&NULL_CODE) | None => Shown::Missing,
+        _ => {
+            let at = |code: &u32| encoded.representatives[column][*code as usize];
+            Shown::Values(codes.iter().map(at).collect())
+        }
+    }
+}
+
+/// Typed intervals: NULL is suppressed, `{NULL, NULL}` is missing.
+fn intervals(values: &ArrayRef, shown: &[Shown]) -> Result<ArrayRef, ArrowError> {
+    let end = |which: usize| {
+        let at = shown.iter().map(|s| match s {
+            Shown::Values(v) => Some(v[which]),
+            _ => None,
+        });
+        take(values, &at.collect::<UInt32Array>(), None)
+    };
+    let (lo, hi) = (end(0)?, end(1)?);
+    let fields = Fields::from(vec![
+        Field::new("lo", values.data_type().clone(), true),
+        Field::new("hi", values.data_type().clone(), true),
+    ]);
+    let valid = NullBuffer::from_iter(shown.iter().map(|s| !matches!(s, Shown::Nothing)));
+    Ok(Arc::new(StructArray::try_new(
+        fields,
+        vec![lo, hi],
+        Some(valid),
+    )?))
+}
+
+/// Typed sets: NULL is suppressed, `[NULL]` is missing.
+fn lists(values: &ArrayRef, shown: &[Shown]) -> Result<ArrayRef, ArrowError> {
+    let mut at: Vec<Option<u32>> = vec![];
+    let mut lengths = Vec::with_capacity(shown.len());
+    for s in shown {
+        let begin = at.len();
+        match s {
+            Shown::Nothing => {}
+            Shown::Missing => at.push(None),
+            Shown::Values(v) => at.extend(v.iter().copied().map(Some)),
+        }
+        lengths.push(at.len() - begin);
+    }
+    let items = take(values, &UInt32Array::from(at), None)?;
+    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    let valid = NullBuffer::from_iter(shown.iter().map(|s| !matches!(s, Shown::Nothing)));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(
+        field,
+        offsets,
+        items,
+        Some(valid),
+    )?))
+}
+
+/// Text: `34`, `[33, 34]`, `{10070, 10073}`; `*` is suppressed, NULL is missing.
+fn texts(values: &ArrayRef, shown: &[Shown], kind: Kind) -> Result<ArrayRef, ArrowError> {
+    let options = FormatOptions::default();
+    let format = ArrayFormatter::try_new(values.as_ref(), &options)?;
+    let print = |at: &u32| format.value(*at as usize).to_string();
+    let texts = shown.iter().map(|s| match s {
+        Shown::Nothing => Some("*".to_owned()),
+        Shown::Missing => None,
+        Shown::Values(v) => {
+            let mut printed: Vec<String> = v.iter().map(print).collect();
+            printed.dedup();
+            Some(match (printed.len(), kind) {
+                (1, _) => printed.remove(0),
+                (_, Kind::Categorical) => format!("{{{}}}", printed.join(", ")),
+                _ => format!("[{}]", printed.join(", ")),
+            })
+        }
+    });
+    Ok(Arc::new(texts.collect::<StringArray>()))
+}

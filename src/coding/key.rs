@@ -1,0 +1,233 @@
+//! Values as comparable keys: whole numbers, reals, or bytes, whatever the Arrow type.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use datafusion::arrow::datatypes::*;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use serde::{Deserialize, Serialize};
+
+/// How a quasi-identifier is measured and generalized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Whole steps on a line: integers, decimals (their unscaled digits), dates, times.
+    Integer,
+    /// Points on a line: floats.
+    Real,
+    /// Names without order.
+    Categorical,
+}
+
+/// One value. NULL and NaN are one key: a missing value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Key {
+    /// Missing.
+    Null,
+    /// A value of an [`Kind::Integer`] column.
+    Integer(i128),
+    /// A value of a [`Kind::Real`] column.
+    Real(f64),
+    /// A value of a [`Kind::Categorical`] column, in Arrow's comparable row encoding.
+    Bytes(Vec<u8>),
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Key::Integer(a), Key::Integer(b)) => a.cmp(b),
+            (Key::Real(a), Key::Real(b)) => a.total_cmp(b),
+            (Key::Bytes(a), Key::Bytes(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl Key {
+    fn rank(&self) -> u8 {
+        match self {
+            Key::Null => 0,
+            Key::Integer(_) => 1,
+            Key::Real(_) => 2,
+            Key::Bytes(_) => 3,
+        }
+    }
+}
+
+/// The keys of a whole array.
+#[derive(Debug)]
+pub enum Keys {
+    /// Keys of an [`Kind::Integer`] column.
+    Integer(Vec<Option<i128>>),
+    /// Keys of a [`Kind::Real`] column.
+    Real(Vec<Option<f64>>),
+    /// Keys of a [`Kind::Categorical`] column, with the array they encode (for its NULLs).
+    Bytes(Rows, ArrayRef),
+}
+
+impl Keys {
+    /// Reads the keys of an array.
+    pub fn try_new(array: &ArrayRef, kind: Kind) -> Result<Self, ArrowError> {
+        match kind {
+            Kind::Integer => Ok(Keys::Integer(integers(array)?)),
+            Kind::Real => Ok(Keys::Real(reals(array)?)),
+            Kind::Categorical => Ok(Keys::Bytes(
+                rows(std::slice::from_ref(array))?,
+                Arc::clone(array),
+            )),
+        }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Keys::Integer(v) => v.len(),
+            Keys::Real(v) => v.len(),
+            Keys::Bytes(rows, _) => rows.num_rows(),
+        }
+    }
+
+    /// Whether a value is missing.
+    pub fn is_null(&self, i: usize) -> bool {
+        match self {
+            Keys::Integer(v) => v[i].is_none(),
+            Keys::Real(v) => v[i].is_none(),
+            Keys::Bytes(_, array) => array.is_null(i),
+        }
+    }
+
+    /// One value as an owned key.
+    pub fn key(&self, i: usize) -> Key {
+        match self {
+            Keys::Integer(v) => v[i].map_or(Key::Null, Key::Integer),
+            Keys::Real(v) => v[i].map_or(Key::Null, Key::Real),
+            Keys::Bytes(_, array) if array.is_null(i) => Key::Null,
+            Keys::Bytes(rows, _) => Key::Bytes(rows.row(i).data().to_vec()),
+        }
+    }
+
+    /// Compares a value with a key of the same kind; missing comes first.
+    pub fn cmp_key(&self, i: usize, key: &Key) -> Ordering {
+        match (self, key) {
+            (Keys::Integer(v), Key::Integer(k)) => v[i].cmp(&Some(*k)),
+            (Keys::Real(v), Key::Real(k)) => v[i].map_or(Ordering::Less, |x| x.total_cmp(k)),
+            (Keys::Bytes(rows, array), Key::Bytes(k)) if array.is_valid(i) => {
+                rows.row(i).data().cmp(k.as_slice())
+            }
+            _ if self.is_null(i) && *key == Key::Null => Ordering::Equal,
+            _ if self.is_null(i) => Ordering::Less,
+            _ => Ordering::Greater,
+        }
+    }
+
+    /// Compares two values, missing ones first.
+    pub fn cmp(&self, a: usize, b: usize) -> Ordering {
+        match self {
+            Keys::Integer(v) => v[a].cmp(&v[b]),
+            Keys::Real(v) => match (v[a], v[b]) {
+                (Some(x), Some(y)) => x.total_cmp(&y),
+                (x, y) => x.is_some().cmp(&y.is_some()),
+            },
+            Keys::Bytes(rows, _) => rows.row(a).cmp(&rows.row(b)),
+        }
+    }
+}
+
+/// Comparable rows over some columns; equal values give equal bytes.
+pub(crate) fn rows(columns: &[ArrayRef]) -> Result<Rows, ArrowError> {
+    let fields = columns
+        .iter()
+        .map(|c| SortField::new(c.data_type().clone()));
+    RowConverter::new(fields.collect())?.convert_columns(columns)
+}
+
+/// The array with one bit pattern per value: every NaN is the same, and -0.0 is 0.0. Other types are returned as is.
+pub fn canonical(array: &ArrayRef) -> ArrayRef {
+    // x + 0.0 turns -0.0 into 0.0.
+    match array.data_type() {
+        DataType::Float32 => Arc::new(
+            array
+                .as_primitive::<Float32Type>()
+                .unary::<_, Float32Type>(|x| if x.is_nan() { f32::NAN } else { x + 0.0 }),
+        ),
+        DataType::Float64 => Arc::new(
+            array
+                .as_primitive::<Float64Type>()
+                .unary::<_, Float64Type>(|x| if x.is_nan() { f64::NAN } else { x + 0.0 }),
+        ),
+        _ => Arc::clone(array),
+    }
+}
+
+fn widen<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<Option<i128>>
+where
+    T::Native: Into<i128>,
+{
+    let array: &PrimitiveArray<T> = array.as_primitive();
+    array.iter().map(|v| v.map(Into::into)).collect()
+}
+
+fn integers(array: &ArrayRef) -> Result<Vec<Option<i128>>, ArrowError> {
+    use DataType::*;
+    Ok(match array.data_type() {
+        Int8 => widen::<Int8Type>(array),
+        Int16 => widen::<Int16Type>(array),
+        Int32 => widen::<Int32Type>(array),
+        Int64 => widen::<Int64Type>(array),
+        UInt8 => widen::<UInt8Type>(array),
+        UInt16 => widen::<UInt16Type>(array),
+        UInt32 => widen::<UInt32Type>(array),
+        UInt64 => widen::<UInt64Type>(array),
+        Decimal32(..) => widen::<Decimal32Type>(array),
+        Decimal64(..) => widen::<Decimal64Type>(array),
+        Decimal128(..) => widen::<Decimal128Type>(array),
+        Date32 => widen::<Date32Type>(array),
+        Date64 => widen::<Date64Type>(array),
+        Time32(TimeUnit::Second) => widen::<Time32SecondType>(array),
+        Time32(_) => widen::<Time32MillisecondType>(array),
+        Time64(TimeUnit::Microsecond) => widen::<Time64MicrosecondType>(array),
+        Time64(_) => widen::<Time64NanosecondType>(array),
+        Timestamp(TimeUnit::Second, _) => widen::<TimestampSecondType>(array),
+        Timestamp(TimeUnit::Millisecond, _) => widen::<TimestampMillisecondType>(array),
+        Timestamp(TimeUnit::Microsecond, _) => widen::<TimestampMicrosecondType>(array),
+        Timestamp(TimeUnit::Nanosecond, _) => widen::<TimestampNanosecondType>(array),
+        Duration(TimeUnit::Second) => widen::<DurationSecondType>(array),
+        Duration(TimeUnit::Millisecond) => widen::<DurationMillisecondType>(array),
+        Duration(TimeUnit::Microsecond) => widen::<DurationMicrosecondType>(array),
+        Duration(TimeUnit::Nanosecond) => widen::<DurationNanosecondType>(array),
+        other => {
+            return Err(ArrowError::InvalidArgumentError(format!(
+                "{other} has no whole steps"
+            )));
+        }
+    })
+}
+
+fn reals(array: &ArrayRef) -> Result<Vec<Option<f64>>, ArrowError> {
+    let known = |v: Option<f64>| v.filter(|x| !x.is_nan());
+    Ok(match array.data_type() {
+        DataType::Float32 => {
+            let array = array.as_primitive::<Float32Type>();
+            array.iter().map(|v| known(v.map(f64::from))).collect()
+        }
+        DataType::Float64 => array
+            .as_primitive::<Float64Type>()
+            .iter()
+            .map(known)
+            .collect(),
+        other => {
+            return Err(ArrowError::InvalidArgumentError(format!(
+                "{other} is not a float"
+            )));
+        }
+    })
+}

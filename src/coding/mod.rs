@@ -1,0 +1,18 @@
+//! From Arrow arrays to coded tables and back: domains, blocks of similar individuals, codes, published values.
+
+mod domain;
+mod encode;
+mod generalize;
+mod key;
+mod profile;
+mod publish;
+mod router;
+mod scale;
+
+pub use domain::{Domain, Domains};
+pub use encode::{EncodedBlock, Individuals, QiColumn};
+pub(crate) use key::rows;
+pub use key::{Key, Keys, Kind, canonical};
+pub use profile::Profile;
+pub use publish::{Published, publish};
+pub use router::Router;

@@ -1,0 +1,307 @@
+//! A profile of the input: domains, and a sample of individuals that does not depend on the input's order.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use datafusion::arrow::array::{ArrayRef, UInt64Array};
+use datafusion::arrow::error::ArrowError;
+use serde::{Deserialize, Serialize};
+
+use super::{Domain, Domains, Key, Keys, Kind};
+
+/// Individuals in the sample: enough for a few hundred blocks.
+const SAMPLE: usize = 8_192;
+
+/// Distinct values of a categorical column that are counted exactly; beyond, their number is estimated.
+const EXACT_VALUES: usize = 1 << 16;
+
+/// What is learned from one pass over the quasi-identifiers. Profiles of parts of the input merge into the profile of
+/// the whole, in any order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Profile {
+    columns: Vec<Summary>,
+    /// The individuals with the smallest order: a uniform sample, because the order is a keyed hash of the id.
+    sample: BTreeMap<u64, Vec<Key>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Summary {
+    Integer(Option<(i128, i128)>),
+    Real(Option<(f64, f64)>),
+    Categories(Distinct),
+}
+
+/// Counts distinct values: the set of their hashes while small, the smallest hashes beyond (a KMV sketch).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Distinct {
+    hashes: BTreeSet<u64>,
+    has_null: bool,
+    #[serde(skip)]
+    seen: HashSet<Vec<u8>>,
+}
+
+impl Profile {
+    /// The profile of no records.
+    pub fn new(kinds: &[Kind]) -> Self {
+        let columns = kinds.iter().map(|kind| match kind {
+            Kind::Integer => Summary::Integer(None),
+            Kind::Real => Summary::Real(None),
+            Kind::Categorical => Summary::Categories(Distinct::default()),
+        });
+        Self {
+            columns: columns.collect(),
+            sample: BTreeMap::new(),
+        }
+    }
+
+    /// Adds records, given by the order of their individuals and their quasi-identifiers.
+    pub fn update(
+        &mut self,
+        kinds: &[Kind],
+        order: &UInt64Array,
+        qi: &[ArrayRef],
+    ) -> Result<(), ArrowError> {
+        let keys = qi
+            .iter()
+            .zip(kinds)
+            .map(|(array, kind)| Keys::try_new(array, *kind))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (summary, keys) in self.columns.iter_mut().zip(&keys) {
+            summary.update(keys);
+        }
+        for (i, order) in order.values().iter().enumerate() {
+            let beyond = |(last, _): (&u64, _)| order > last;
+            if self.sample.len() == SAMPLE && self.sample.last_key_value().is_some_and(beyond) {
+                continue;
+            }
+            self.insert(*order, keys.iter().map(|k| k.key(i)).collect());
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, order: u64, keys: Vec<Key>) {
+        // Records of one individual may disagree: the smallest tuple wins, whichever comes first.
+        self.sample
+            .entry(order)
+            .and_modify(|known| {
+                if keys < *known {
+                    known.clone_from(&keys);
+                }
+            })
+            .or_insert(keys);
+        if self.sample.len() > SAMPLE {
+            self.sample.pop_last();
+        }
+    }
+
+    /// Adds the profile of another part of the input.
+    pub fn merge(&mut self, other: Profile) {
+        for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
+            mine.merge(theirs);
+        }
+        for (order, keys) in other.sample {
+            self.insert(order, keys);
+        }
+    }
+
+    /// The domains of the quasi-identifiers.
+    pub fn domains(&self) -> Domains {
+        Domains(self.columns.iter().map(Summary::domain).collect())
+    }
+
+    /// Number of individuals, exact while they all fit into the sample, else estimated from the sample's density.
+    pub fn individuals(&self) -> u64 {
+        match self.sample.last_key_value() {
+            Some((last, _)) if self.sample.len() == SAMPLE => estimate(SAMPLE, *last),
+            _ => self.sample.len() as u64,
+        }
+    }
+
+    /// The sampled individuals: order and quasi-identifiers.
+    pub fn sample(&self) -> impl Iterator<Item = (u64, &[Key])> {
+        self.sample
+            .iter()
+            .map(|(order, keys)| (*order, keys.as_slice()))
+    }
+
+    /// Bytes held, roughly.
+    pub fn size(&self) -> usize {
+        let keys = self.sample.len() * (16 + self.columns.len() * size_of::<Key>() * 2);
+        let values = self.columns.iter().map(|c| match c {
+            Summary::Categories(d) => d.hashes.len() * 16 + d.seen.len() * 64,
+            _ => 32,
+        });
+        keys + values.sum::<usize>()
+    }
+
+    /// Makes the profile ready to be sent.
+    pub fn finish(&mut self) {
+        for column in &mut self.columns {
+            if let Summary::Categories(distinct) = column {
+                distinct.settle();
+            }
+        }
+    }
+}
+
+/// n from the k-th smallest of n uniform hashes: (k − 1) / (h / 2⁶⁴).
+fn estimate(k: usize, largest: u64) -> u64 {
+    let density = (u128::from(k as u64) - 1) << 64;
+    u64::try_from(density / u128::from(largest.max(1))).unwrap_or(u64::MAX)
+}
+
+impl Summary {
+    fn update(&mut self, keys: &Keys) {
+        match (self, keys) {
+            (Summary::Integer(range), Keys::Integer(values)) => {
+                for v in values.iter().flatten() {
+                    let (lo, hi) = range.get_or_insert((*v, *v));
+                    (*lo, *hi) = ((*lo).min(*v), (*hi).max(*v));
+                }
+            }
+            (Summary::Real(range), Keys::Real(values)) => {
+                // Infinite values are coded as the ends of the finite range.
+                for v in values.iter().flatten().filter(|v| v.is_finite()) {
+                    let (lo, hi) = range.get_or_insert((*v, *v));
+                    (*lo, *hi) = (lo.min(*v), hi.max(*v));
+                }
+            }
+            (Summary::Categories(distinct), Keys::Bytes(rows, _)) => {
+                for i in 0..rows.num_rows() {
+                    if keys.is_null(i) {
+                        distinct.has_null = true;
+                    } else {
+                        distinct.insert(rows.row(i).data());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn merge(&mut self, other: Summary) {
+        match (self, other) {
+            (Summary::Integer(mine), Summary::Integer(Some((lo, hi)))) => {
+                let (a, b) = mine.get_or_insert((lo, hi));
+                (*a, *b) = ((*a).min(lo), (*b).max(hi));
+            }
+            (Summary::Real(mine), Summary::Real(Some((lo, hi)))) => {
+                let (a, b) = mine.get_or_insert((lo, hi));
+                (*a, *b) = (a.min(lo), b.max(hi));
+            }
+            (Summary::Categories(mine), Summary::Categories(theirs)) => mine.merge(theirs),
+            _ => {}
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        match self {
+            Summary::Integer(Some((lo, hi))) => Domain::Integer(*lo, *hi),
+            Summary::Real(Some((lo, hi))) => Domain::Real(*lo, *hi),
+            Summary::Categories(distinct) => Domain::Categories(distinct.count()),
+            _ => Domain::Empty,
+        }
+    }
+}
+
+impl Distinct {
+    fn insert(&mut self, value: &[u8]) {
+        if !self.seen.contains(value) {
+            self.seen.insert(value.to_vec());
+            if self.seen.len() > EXACT_VALUES {
+                self.settle();
+            }
+        }
+    }
+
+    /// Turns values into hashes.
+    fn settle(&mut self) {
+        for value in self.seen.drain() {
+            let hash = blake3::hash(&value);
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&hash.as_bytes()[..8]);
+            self.hashes.insert(u64::from_be_bytes(bytes));
+        }
+        self.trim();
+    }
+
+    fn merge(&mut self, mut other: Distinct) {
+        self.settle();
+        other.settle();
+        self.hashes.extend(other.hashes);
+        self.has_null |= other.has_null;
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        while self.hashes.len() > EXACT_VALUES {
+            self.hashes.pop_last();
+        }
+    }
+
+    fn count(&self) -> u64 {
+        let mut settled = self.clone();
+        settled.settle();
+        match settled.hashes.last() {
+            Some(last) if settled.hashes.len() == EXACT_VALUES => estimate(EXACT_VALUES, *last),
+            _ => settled.hashes.len() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{Int32Array, StringArray};
+
+    use super::*;
+
+    const KINDS: [Kind; 2] = [Kind::Integer, Kind::Categorical];
+
+    fn profile(rows: &[(u64, i32, &str)]) -> Profile {
+        let order = UInt64Array::from_iter_values(rows.iter().map(|r| r.0));
+        let age: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|r| r.1)));
+        let code: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.2)));
+        let mut profile = Profile::new(&KINDS);
+        profile.update(&KINDS, &order, &[age, code]).unwrap();
+        profile.finish();
+        profile
+    }
+
+    #[test]
+    fn parts_merge_into_the_whole_in_any_order() {
+        let rows: Vec<_> = (0..20_000u64)
+            .map(|i| {
+                (
+                    i.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+                    (i % 90) as i32,
+                    ["a", "b", "c"][i as usize % 3],
+                )
+            })
+            .collect();
+        let whole = profile(&rows);
+        let (left, right) = rows.split_at(7_001);
+        for parts in [[left, right], [right, left]] {
+            let mut merged = profile(parts[0]);
+            merged.merge(profile(parts[1]));
+            assert_eq!(merged.domains(), whole.domains());
+            assert_eq!(merged.sample, whole.sample);
+            assert_eq!(merged.individuals(), whole.individuals());
+        }
+        assert_eq!(
+            whole.domains().0,
+            [Domain::Integer(0, 89), Domain::Categories(3)]
+        );
+        let n = whole.individuals() as f64;
+        assert!((n / 20_000.0 - 1.0).abs() < 0.05, "{n}");
+    }
+
+    #[test]
+    fn survives_being_sent() {
+        let sent = profile(&[(7, -3, "x"), (u64::MAX, 12, "y")]);
+        let received: Profile =
+            serde_json::from_slice(&serde_json::to_vec(&sent).unwrap()).unwrap();
+        assert_eq!(received.domains(), sent.domains());
+        assert_eq!(received.sample, sent.sample);
+    }
+}

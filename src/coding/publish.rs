@@ -1,0 +1,106 @@
+//! From classes to published records.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, Scalar, StringBuilder, UInt32Array, new_null_array,
+};
+use datafusion::arrow::compute::kernels::zip::zip;
+use datafusion::arrow::compute::{is_not_null, take};
+use datafusion::arrow::error::ArrowError;
+
+use super::generalize::generalize;
+use super::{EncodedBlock, Individuals, Kind};
+
+/// The published records of one block.
+#[derive(Debug)]
+pub struct Published {
+    /// Generalized quasi-identifiers, one row per class.
+    pub tuples: Vec<ArrayRef>,
+    /// The row of `tuples` that each record shows.
+    pub tuple_of_record: UInt32Array,
+    /// The pseudonym of each record.
+    pub individual: ArrayRef,
+    /// The sensitive value of each record, then kept columns.
+    pub records: Vec<ArrayRef>,
+}
+
+impl Published {
+    /// The published columns.
+    pub fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
+        let mut columns = vec![Arc::clone(&self.individual)];
+        for tuple in &self.tuples {
+            columns.push(take(tuple, &self.tuple_of_record, None)?);
+        }
+        columns.extend(self.records.iter().cloned());
+        Ok(columns)
+    }
+}
+
+/// Publishes classes. Classes, and individuals in a class, come in the order of their pseudonyms, which are random:
+/// neither the order of the input nor that in which classes were formed can be seen.
+pub fn publish(
+    individuals: &Individuals,
+    encoded: &EncodedBlock,
+    classes: &[Vec<u32>],
+    kinds: &[Kind],
+    text: bool,
+) -> Result<Published, ArrowError> {
+    let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
+    let mut classes = classes.to_vec();
+    for class in &mut classes {
+        class.sort_unstable_by_key(|i| pseudonym(*i));
+    }
+    classes.sort_unstable_by(|a, b| {
+        let first = |class: &[u32]| class.first().map(|i| pseudonym(*i));
+        first(a).cmp(&first(b))
+    });
+
+    let tuples = (0..kinds.len())
+        .map(|c| generalize(individuals, encoded, &classes, c, kinds[c], text))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let (mut tuple_of_record, mut at) = (vec![], vec![]);
+    let mut names = StringBuilder::new();
+    for (tuple, class) in classes.iter().enumerate() {
+        for i in class {
+            let name = hex(pseudonym(*i));
+            for record in individuals.records_of(*i as usize) {
+                tuple_of_record.push(tuple as u32);
+                at.push(record as u32);
+                names.append_value(&name);
+            }
+        }
+    }
+    let at = UInt32Array::from(at);
+    let records = individuals
+        .records
+        .columns()
+        .iter()
+        .map(|column| zero_under_nulls(&take(column, &at, None)?))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Published {
+        tuples,
+        tuple_of_record: tuple_of_record.into(),
+        individual: Arc::new(names.finish()),
+        records,
+    })
+}
+
+/// The same values, with nothing left of whatever the input had in the slots of its NULLs.
+fn zero_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if array.null_count() == 0 {
+        return Ok(Arc::clone(array));
+    }
+    let null = Scalar::new(new_null_array(array.data_type(), 1));
+    zip(&is_not_null(array)?, array, &null)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes
+        .iter()
+        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
+        .collect()
+}

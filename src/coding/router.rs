@@ -1,0 +1,205 @@
+//! Routing individuals to blocks: a k-d tree of cut points learned from the sample.
+
+use std::cmp::Ordering;
+
+use super::{Domains, Key, Keys, Profile};
+
+/// Gives each individual a block of similar individuals.
+///
+/// The tree depends on the data and the release key alone. Where many individuals have the same quasi-identifiers and
+/// no column can tell them apart, they are split by their random order.
+#[derive(Debug)]
+pub struct Router {
+    root: Node,
+}
+
+#[derive(Debug)]
+enum Node {
+    Block(u32),
+    /// Keys up to `key` go left.
+    Cut {
+        column: usize,
+        key: Key,
+        sides: Box<[Node; 2]>,
+    },
+    /// Orders up to `order` go left.
+    Order {
+        order: u64,
+        sides: Box<[Node; 2]>,
+    },
+}
+
+type Sampled<'a> = (u64, &'a [Key]);
+
+impl Router {
+    /// A tree whose blocks hold about `block` individuals each, or one block for all if that is `None`.
+    pub fn new(profile: &Profile, domains: &Domains, block: Option<u64>) -> Self {
+        let mut sample: Vec<Sampled<'_>> = profile.sample().collect();
+        let leaves = block.map_or(1, |size| profile.individuals().div_ceil(size.max(1)).max(1));
+        let mut blocks = 0;
+        let root = split(&mut sample, leaves, domains, &mut blocks);
+        Self { root }
+    }
+
+    /// The block of an individual, given by its order and the positions of its values in each column's keys.
+    pub fn route(&self, order: u64, keys: &[Keys], position: impl Fn(usize) -> usize) -> u32 {
+        let mut node = &self.root;
+        loop {
+            let (left, sides) = match node {
+                Node::Block(block) => return *block,
+                Node::Cut { column, key, sides } => {
+                    let side = keys[*column].cmp_key(position(*column), key);
+                    (side != Ordering::Greater, sides)
+                }
+                Node::Order { order: cut, sides } => (order <= *cut, sides),
+            };
+            node = &sides[usize::from(!left)];
+        }
+    }
+}
+
+/// Splits a sample into `leaves` parts of about equal size.
+fn split(sample: &mut [Sampled<'_>], leaves: u64, domains: &Domains, blocks: &mut u32) -> Node {
+    if leaves <= 1 || sample.len() < 2 {
+        let block = *blocks;
+        *blocks += 1;
+        return Node::Block(block);
+    }
+    let left_leaves = leaves / 2;
+    let target = (sample.len() as u128 * u128::from(left_leaves) / u128::from(leaves)) as usize;
+    let target = target.clamp(1, sample.len() - 1);
+
+    let mut columns: Vec<usize> = (0..domains.0.len()).collect();
+    let widths: Vec<f64> = columns.iter().map(|c| width(sample, *c, domains)).collect();
+    columns.sort_by(|a, b| widths[*b].total_cmp(&widths[*a]));
+    for column in columns {
+        sample.sort_unstable_by(|a, b| a.1[column].cmp(&b.1[column]).then(a.0.cmp(&b.0)));
+        let Some(at) = boundary(sample, column, target) else {
+            continue;
+        };
+        let key = sample[at - 1].1[column].clone();
+        // Ties move the boundary; the leaves follow it so that no block outgrows its size.
+        let share = leaves as u128 * at as u128 / sample.len() as u128;
+        let left_leaves = u64::try_from(share).unwrap_or(leaves).clamp(1, leaves - 1);
+        let (left, right) = sample.split_at_mut(at);
+        let sides = Box::new([
+            split(left, left_leaves, domains, blocks),
+            split(right, leaves - left_leaves, domains, blocks),
+        ]);
+        return Node::Cut { column, key, sides };
+    }
+
+    sample.sort_unstable_by_key(|s| s.0);
+    let order = sample[target - 1].0;
+    let (left, right) = sample.split_at_mut(target);
+    let sides = Box::new([
+        split(left, left_leaves, domains, blocks),
+        split(right, leaves - left_leaves, domains, blocks),
+    ]);
+    Node::Order { order, sides }
+}
+
+/// The place nearest to `target` where the sorted sample changes its value.
+fn boundary(sample: &[Sampled<'_>], column: usize, target: usize) -> Option<usize> {
+    let changes = |at: usize| sample[at - 1].1[column] != sample[at].1[column];
+    let before = (1..=target).rev().find(|at| changes(*at));
+    let after = (target..sample.len()).find(|at| changes(*at));
+    match (before, after) {
+        (Some(b), Some(a)) => Some(if target - b <= a - target { b } else { a }),
+        (b, a) => b.or(a),
+    }
+}
+
+/// How much of a column's domain the sample spans.
+fn width(sample: &[Sampled<'_>], column: usize, domains: &Domains) -> f64 {
+    let domain = &domains.0[column];
+    let steps = domain.steps();
+    if steps == 0 {
+        return 0.0;
+    }
+    let code = |key: &Key| match key {
+        Key::Integer(v) => Some(domain.code_integer(*v)),
+        Key::Real(v) => Some(domain.code_real(*v)),
+        _ => None,
+    };
+    let mut codes = sample.iter().filter_map(|s| code(&s.1[column]));
+    let span = match codes.next() {
+        Some(first) => {
+            let (lo, hi) = codes.fold((first, first), |(lo, hi), c| (lo.min(c), hi.max(c)));
+            u64::from(hi - lo)
+        }
+        None => {
+            let mut keys: Vec<_> = sample.iter().map(|s| &s.1[column]).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            keys.len() as u64 - 1
+        }
+    };
+    span as f64 / steps as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Int32Array, StringArray, UInt64Array};
+
+    use super::*;
+    use crate::coding::Kind;
+
+    const KINDS: [Kind; 2] = [Kind::Integer, Kind::Categorical];
+
+    fn block_sizes(rows: &[(u64, Option<i32>, &str)], block: u64) -> Vec<usize> {
+        let order = UInt64Array::from_iter_values(rows.iter().map(|r| r.0));
+        let age: ArrayRef = Arc::new(rows.iter().map(|r| r.1).collect::<Int32Array>());
+        let sex: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.2)));
+        let mut profile = Profile::new(&KINDS);
+        let columns = [age, sex];
+        profile.update(&KINDS, &order, &columns).unwrap();
+        let router = Router::new(&profile, &profile.domains(), Some(block));
+        let keys: Vec<_> = columns
+            .iter()
+            .zip(KINDS)
+            .map(|(c, k)| Keys::try_new(c, k).unwrap())
+            .collect();
+        let mut sizes = BTreeMap::<u32, usize>::new();
+        for (i, row) in rows.iter().enumerate() {
+            *sizes.entry(router.route(row.0, &keys, |_| i)).or_default() += 1;
+        }
+        sizes.into_values().collect()
+    }
+
+    fn orders() -> impl Iterator<Item = u64> {
+        (1u64..).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    #[test]
+    fn blocks_are_of_about_the_asked_size() {
+        let rows: Vec<_> = orders()
+            .take(5_000)
+            .enumerate()
+            .map(|(i, o)| {
+                (
+                    o,
+                    (i % 11 != 0).then_some((i % 83) as i32),
+                    ["F", "M"][i % 2],
+                )
+            })
+            .collect();
+        let sizes = block_sizes(&rows, 600);
+        assert_eq!(sizes.iter().sum::<usize>(), 5_000);
+        assert!(
+            sizes.len() >= 8 && sizes.iter().all(|s| (300..=700).contains(s)),
+            "{sizes:?}"
+        );
+        assert_eq!(block_sizes(&rows, 5_000), [5_000]);
+    }
+
+    #[test]
+    fn equal_individuals_are_split_by_their_order() {
+        let rows: Vec<_> = orders().take(1_000).map(|o| (o, Some(7), "F")).collect();
+        let sizes = block_sizes(&rows, 250);
+        assert_eq!(sizes, [250; 4]);
+    }
+}

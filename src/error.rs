@@ -1,0 +1,60 @@
+//! One place for the style of messages.
+//!
+//! A message names the function, the argument, what is allowed and what came, and where a name is unknown the
+//! nearest one. It never holds a cell's value: rows are counted, not shown.
+
+use datafusion::common::utils::datafusion_strsim::levenshtein;
+use datafusion::common::{DataFusionError, exec_datafusion_err, plan_datafusion_err};
+
+/// Something is wrong with the call: raised before any data is read.
+pub(crate) fn argument(
+    function: &str,
+    argument: &str,
+    message: impl AsRef<str>,
+) -> DataFusionError {
+    plan_datafusion_err!("{function}: {argument} {}", message.as_ref())
+}
+
+/// Something is wrong with the call as a whole.
+pub(crate) fn call(function: &str, message: impl AsRef<str>) -> DataFusionError {
+    plan_datafusion_err!("{function}: {}", message.as_ref())
+}
+
+/// Something is wrong with the data.
+pub(crate) fn data(function: &str, message: impl AsRef<str>) -> DataFusionError {
+    exec_datafusion_err!("{function}: {}", message.as_ref())
+}
+
+/// `; did you mean 'age'?` if one of the names is close to `name`, else nothing.
+pub(crate) fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let wanted = name.to_lowercase();
+    names
+        .into_iter()
+        .map(|candidate| (levenshtein(&wanted, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| format!("; did you mean '{candidate}'?"))
+        .unwrap_or_default()
+}
+
+/// `1 record`, `2 records`.
+pub(crate) fn count(n: u64, noun: &str) -> String {
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_names() {
+        let names = ["age", "postcode", "gender"];
+        assert_eq!(did_you_mean("pstcode", names), "; did you mean 'postcode'?");
+        assert_eq!(did_you_mean("Age", names), "; did you mean 'age'?");
+        assert_eq!(did_you_mean("salary", names), "");
+    }
+}

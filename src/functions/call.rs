@@ -1,0 +1,223 @@
+//! What a call of an anonymizing function says: from arguments to a [`Spec`].
+
+use datafusion::common::{DataFusionError, Result};
+
+use super::Argument;
+use crate::algorithm::ALGORITHMS;
+use crate::error;
+use crate::model;
+use crate::spec::{BlockSize, Choice, DEFAULT_BLOCK, GivenDomain, Spec};
+
+/// An anonymizing function.
+#[derive(Debug)]
+pub struct FunctionEntry {
+    /// Its SQL name.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+/// All anonymizing functions. Which models each offers is said by [`MODELS`](crate::model::MODELS).
+pub static FUNCTIONS: &[FunctionEntry] = &[FunctionEntry {
+    name: "anonymize_eir",
+    help: "enhanced identity-reserved models: what one record of each individual could tell, whichever it is",
+}];
+
+/// An argument that all anonymizing functions take.
+#[derive(Debug)]
+pub struct ArgumentEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    read: fn(Spec, &Argument) -> Result<Spec, Refusal>,
+}
+
+/// Why a value does not fit: what is allowed instead.
+type Refusal = String;
+
+/// The arguments that all anonymizing functions take besides the input and the parameters of their models.
+pub static ARGUMENTS: &[ArgumentEntry] = &[
+    ArgumentEntry {
+        name: "id",
+        help: "the column that tells individuals apart; published as a random pseudonym",
+        read: |spec, value| Ok(spec.with_id(column(value)?)),
+    },
+    ArgumentEntry {
+        name: "qi",
+        help: "the columns an attacker may know; published generalized",
+        read: |spec, value| Ok(spec.with_qi(columns(value)?)),
+    },
+    ArgumentEntry {
+        name: "sensitive",
+        help: "the column to protect; published as it is",
+        read: |spec, value| Ok(spec.with_sensitive(column(value)?)),
+    },
+    ArgumentEntry {
+        name: "keep",
+        help: "other columns to publish as they are (default: none)",
+        read: |spec, value| Ok(spec.with_keep(columns(value)?)),
+    },
+    ArgumentEntry {
+        name: "categorical",
+        help: "quasi-identifiers of a numeric type whose values are names, such as postcodes (default: none)",
+        read: |spec, value| Ok(spec.with_categorical(columns(value)?)),
+    },
+    ArgumentEntry {
+        name: "domain",
+        help: "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']} (default: from the data)",
+        read: read_domains,
+    },
+    ArgumentEntry {
+        name: "algorithm",
+        help: "how classes are formed (default: 'danonyir')",
+        read: |spec, value| {
+            let name = value.text().ok_or("must be a name in quotes")?;
+            Ok(spec.with_algorithm(name))
+        },
+    },
+    ArgumentEntry {
+        name: "block",
+        help: "individuals per block of similar individuals, or 'all' (default: 25000)",
+        read: read_block,
+    },
+    ArgumentEntry {
+        name: "notation",
+        help: "generalized values 'typed' (intervals as structs, sets as lists) or as 'text' (default: 'typed')",
+        read: |spec, value| Ok(spec.with_notation(choice(value)?)),
+    },
+    ArgumentEntry {
+        name: "null_id",
+        help: "records without an id: 'error' or 'drop' (default: 'error')",
+        read: |spec, value| Ok(spec.with_null_id(choice(value)?)),
+    },
+    ArgumentEntry {
+        name: "null_sensitive",
+        help: "records without a sensitive value: 'error', 'drop_rows' or 'conservative' (default: 'error')",
+        read: |spec, value| Ok(spec.with_null_sensitive(choice(value)?)),
+    },
+    ArgumentEntry {
+        name: "contradictory",
+        help: "individuals whose records disagree on a quasi-identifier: 'error', 'cover' or 'drop' (default: 'error')",
+        read: |spec, value| Ok(spec.with_contradictory(choice(value)?)),
+    },
+    ArgumentEntry {
+        name: "normalize",
+        help: "count sensitive values that differ only in case, spacing or Unicode form as one (default: false)",
+        read: |spec, value| match value {
+            Argument::Boolean(normalize) => Ok(spec.with_normalize(*normalize)),
+            _ => Err("must be true or false".to_owned()),
+        },
+    },
+    ArgumentEntry {
+        name: "seed",
+        help: "makes the release reproducible by whoever knows the seed (default: random)",
+        read: |spec, value| match value {
+            Argument::Number(seed) | Argument::Text(seed) => Ok(spec.with_seed(seed)),
+            _ => Err("must be a number or a string".to_owned()),
+        },
+    },
+];
+
+/// Reads the arguments of a call, all but the input.
+pub(super) fn read(function: &str, arguments: &[(String, Argument)]) -> Result<Spec> {
+    let mut spec = Spec::new(function);
+    for (i, (name, value)) in arguments.iter().enumerate() {
+        if arguments[..i].iter().any(|(earlier, _)| earlier == name) {
+            return Err(error::argument(function, name, "is given twice"));
+        }
+        let refuse =
+            |refusal: Refusal| error::argument(function, name, format!("{refusal}, not {value}"));
+        spec = if let Some(entry) = ARGUMENTS.iter().find(|a| a.name == name) {
+            (entry.read)(spec, value).map_err(refuse)?
+        } else if parameters(function).any(|p| p == name) {
+            let text = value
+                .plain()
+                .ok_or_else(|| refuse("must be one value".to_owned()))?;
+            spec.with_parameter(name, text)
+        } else {
+            return Err(unknown(function, name));
+        };
+    }
+    Ok(spec)
+}
+
+/// Parameters of the function's models and options of all algorithms.
+fn parameters(function: &str) -> impl Iterator<Item = &'static str> {
+    let models = model::offered_by(function).flat_map(|m| m.parameters);
+    let algorithms = ALGORITHMS.iter().flat_map(|a| a.options);
+    models.chain(algorithms).map(|p| p.name)
+}
+
+fn unknown(function: &str, name: &str) -> DataFusionError {
+    let names: Vec<&str> = ["input"]
+        .into_iter()
+        .chain(ARGUMENTS.iter().map(|a| a.name))
+        .chain(parameters(function))
+        .collect();
+    let nearest = error::did_you_mean(name, names.iter().copied());
+    error::call(
+        function,
+        format!(
+            "there is no argument '{name}'{nearest} (arguments: {})",
+            names.join(", ")
+        ),
+    )
+}
+
+fn column(value: &Argument) -> Result<String, Refusal> {
+    let name = value.text().filter(|name| !name.is_empty());
+    name.map(str::to_owned)
+        .ok_or_else(|| "must be the name of one column".to_owned())
+}
+
+fn columns(value: &Argument) -> Result<Vec<String>, Refusal> {
+    value
+        .names()
+        .ok_or_else(|| "must be a list of column names".to_owned())
+}
+
+fn choice<C: Choice>(value: &Argument) -> Result<C, Refusal> {
+    value.text().and_then(C::named).ok_or_else(|| {
+        let names: Vec<_> = C::ALTERNATIVES.iter().map(|(name, _)| *name).collect();
+        format!("must be one of '{}'", names.join("', '"))
+    })
+}
+
+fn read_block(spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
+    let size = match value {
+        Argument::Number(digits) => digits
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .map(BlockSize::Individuals),
+        _ => (value.text() == Some("all")).then_some(BlockSize::All),
+    };
+    let block = size.ok_or_else(|| {
+        format!("must be 'all' or a number of individuals of at least 1, such as {DEFAULT_BLOCK}")
+    })?;
+    Ok(spec.with_block(block))
+}
+
+fn read_domains(mut spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
+    const SHAPE: &str = "must map columns to [smallest, largest] or to the list of their values";
+    let Argument::Map(entries) = value else {
+        return Err(SHAPE.to_owned());
+    };
+    for (column, value) in entries {
+        let Argument::List(items) = value else {
+            return Err(SHAPE.to_owned());
+        };
+        let texts: Option<Vec<String>> = items.iter().map(Argument::plain).collect();
+        let texts = texts.filter(|t| !t.is_empty()).ok_or(SHAPE)?;
+        let numbers = items.iter().all(|i| matches!(i, Argument::Number(_)));
+        // Two values may be a range or a set; the column's type decides when the input is known.
+        let domain = match <[String; 2]>::try_from(texts) {
+            Ok([lo, hi]) if numbers => GivenDomain::Range(lo, hi),
+            Ok(values) => GivenDomain::Values(values.into()),
+            Err(values) => GivenDomain::Values(values),
+        };
+        spec = spec.with_domain(column, domain);
+    }
+    Ok(spec)
+}

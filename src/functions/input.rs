@@ -1,0 +1,116 @@
+//! The first argument: a table, a view, a subquery, or files.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
+use datafusion::datasource::listing::{
+    ListingTable, ListingTableConfig, ListingTableConfigExt, ListingTableUrl,
+};
+use datafusion::execution::SessionState;
+use futures::StreamExt;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::Argument;
+use crate::error;
+
+/// Name under which [`InputFunction`] is registered, for our own use.
+pub(crate) const INPUT_FUNCTION: &str = "anonymize_input";
+
+/// Finds tables and files that the engine has not looked up by itself, because they are named as arguments.
+///
+/// It is a table function, so that it gets the session from the engine: `anonymize_input('patients')`,
+/// `anonymize_input('s3://bucket/patients/*.parquet')`.
+#[derive(Debug)]
+pub(crate) struct InputFunction;
+
+impl TableFunctionImpl for InputFunction {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let name = match args.exprs() {
+            [name] => Argument::from_expr(name),
+            _ => None,
+        };
+        let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
+            return internal_err!("{INPUT_FUNCTION} needs a session of DataFusion");
+        };
+        match name.as_ref().and_then(Argument::text) {
+            Some(name) => find(state, name),
+            None => plan_err!(
+                "{INPUT_FUNCTION}: the input must be the name of a table or the path of files"
+            ),
+        }
+    }
+}
+
+/// The table of that name, or the files at that path.
+pub(super) fn find(state: &SessionState, name: &str) -> Result<Arc<dyn TableProvider>> {
+    let (state, name) = (state.clone(), name.to_owned());
+    wait(async move {
+        let bare = TableReference::bare(name.as_str());
+        for reference in [bare, TableReference::parse_str(&name)] {
+            if let Ok(schema) = state.schema_for_ref(reference.clone())
+                && let Some(table) = schema.table(reference.table()).await?
+            {
+                return Ok(table);
+            }
+        }
+        if name.contains(['/', '\\', '*', '.']) {
+            return files(&state, &name).await;
+        }
+        let known = state
+            .schema_for_ref(TableReference::bare(name.as_str()))
+            .map(|schema| schema.table_names())
+            .unwrap_or_default();
+        let nearest = error::did_you_mean(&name, known.iter().map(String::as_str));
+        plan_err!("there is no table '{name}'{nearest}")
+    })
+}
+
+/// Parquet or CSV files (or another format the session knows) at a path, glob or URL.
+async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider>> {
+    let unreadable = |e: DataFusionError| {
+        DataFusionError::Plan(format!("cannot read '{path}': {}", e.strip_backtrace()))
+    };
+    let url = ListingTableUrl::parse(path).map_err(unreadable)?;
+    let store = datafusion::catalog::Session::runtime_env(state)
+        .object_store(&url)
+        .map_err(unreadable)?;
+    let first = url
+        .list_all_files(state, store.as_ref(), "")
+        .await
+        .map_err(unreadable)?
+        .next()
+        .await;
+    match first {
+        Some(Ok(_)) => {}
+        Some(Err(e)) => return Err(unreadable(e)),
+        None => return plan_err!("there is no file at '{path}'"),
+    }
+    let config = ListingTableConfig::new(url)
+        .infer(state)
+        .await
+        .map_err(unreadable)?;
+    Ok(Arc::new(ListingTable::try_new(config).map_err(unreadable)?))
+}
+
+/// Waits for a future while SQL is planned, which is not asynchronous.
+fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
+            tokio::task::block_in_place(|| handle.block_on(future))
+        }
+        // A single-threaded runtime cannot go on while we wait for it: a thread with its own can.
+        _ => std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()?;
+                runtime.block_on(future)
+            });
+            waiting
+                .join()
+                .unwrap_or_else(|_| internal_err!("looking up a table failed"))
+        }),
+    }
+}

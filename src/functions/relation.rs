@@ -1,0 +1,277 @@
+//! Calls in SQL: named arguments, and a relation as the first one.
+
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::planner::{
+    PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
+};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::sql::sqlparser::ast::{
+    Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    TableFactor, TableFunctionArgs, Value,
+};
+
+use super::input::INPUT_FUNCTION;
+use super::{Argument, FUNCTIONS, call, sample};
+use crate::error;
+use crate::logical::AnonymizeNode;
+
+/// Plans calls of our functions in SQL.
+#[derive(Debug, Default)]
+pub struct AnonymizeRelationPlanner;
+
+impl RelationPlanner for AnonymizeRelationPlanner {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let TableFactor::Table {
+            name,
+            alias,
+            args: Some(args),
+            ..
+        } = &relation
+        else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let function = match name.0.as_slice() {
+            [part] => part
+                .as_ident()
+                .map(|ident| context.normalize_ident(ident.clone())),
+            _ => None,
+        };
+        let Some(function) = function.filter(|f| ours(f)) else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let call = Call::read(&function, &args.args, context)?;
+        let plan = if function == sample::NAME {
+            sample::plan(&call.positional(&function, context)?, &call.named)?
+        } else {
+            call.anonymize(&function, context)?
+        };
+        let planned = PlannedRelation::new(plan, alias.clone());
+        Ok(RelationPlanning::Planned(Box::new(planned)))
+    }
+}
+
+fn ours(function: &str) -> bool {
+    function == sample::NAME || FUNCTIONS.iter().any(|f| f.name == function)
+}
+
+/// The arguments of one call.
+struct Call {
+    unnamed: Vec<SqlExpr>,
+    input: Option<SqlExpr>,
+    named: Vec<(String, Argument)>,
+}
+
+impl Call {
+    fn read(
+        function: &str,
+        args: &[FunctionArg],
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<Self> {
+        let mut call = Self {
+            unnamed: vec![],
+            input: None,
+            named: vec![],
+        };
+        for arg in args {
+            let (name, value) = match arg {
+                FunctionArg::Unnamed(value) => (None, value),
+                FunctionArg::Named { name, arg, .. } => (Some(name.clone()), arg),
+                FunctionArg::ExprNamed {
+                    name: SqlExpr::Identifier(name),
+                    arg,
+                    ..
+                } => (Some(name.clone()), arg),
+                FunctionArg::ExprNamed { .. } => {
+                    return Err(error::call(
+                        function,
+                        "an argument's name must be an identifier",
+                    ));
+                }
+            };
+            let FunctionArgExpr::Expr(value) = value else {
+                return Err(error::call(
+                    function,
+                    "* is not an argument; name the columns",
+                ));
+            };
+            match name.map(|ident| context.normalize_ident(ident)) {
+                None if call.named.is_empty() => call.unnamed.push(value.clone()),
+                None => {
+                    return Err(error::call(
+                        function,
+                        "an argument without a name stands after one with a name",
+                    ));
+                }
+                Some(name) if name == "input" => call.input = Some(value.clone()),
+                Some(name) => {
+                    let value = constant(function, &name, value, context)?;
+                    call.named.push((name, value));
+                }
+            }
+        }
+        Ok(call)
+    }
+
+    /// The unnamed arguments as constants.
+    fn positional(
+        &self,
+        function: &str,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<Vec<Argument>> {
+        let read = |value| constant(function, "an argument", value, context);
+        self.unnamed.iter().map(read).collect()
+    }
+
+    /// `f(input, name => value, …)`, or `f(input, {name: value, …})` as ordinary table functions are called.
+    fn anonymize(
+        mut self,
+        function: &str,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let mut unnamed = self.unnamed.drain(..);
+        let input = match (self.input, unnamed.next()) {
+            (Some(input), None) | (None, Some(input)) => input,
+            (Some(_), Some(_)) => return Err(error::argument(function, "input", "is given twice")),
+            (None, None) => {
+                return Err(error::argument(
+                    function,
+                    "input",
+                    "is missing: name a table, a (SELECT …) or the path of files first",
+                ));
+            }
+        };
+        if let Some(options) = unnamed.next() {
+            match Argument::from_sql(&options, context) {
+                Some(Argument::Map(entries)) if self.named.is_empty() => self.named = entries,
+                _ => {
+                    return Err(error::call(
+                        function,
+                        "arguments after the input have names: id => …, qi => […]",
+                    ));
+                }
+            }
+        }
+        if unnamed.next().is_some() {
+            return Err(error::call(
+                function,
+                "arguments after the input have names: id => …, qi => […]",
+            ));
+        }
+        let spec = call::read(function, &self.named)?;
+        let input = plan_input(function, input, context)?;
+        AnonymizeNode::plan(spec, input)
+    }
+}
+
+fn constant(
+    function: &str,
+    name: &str,
+    value: &SqlExpr,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<Argument> {
+    Argument::from_sql(value, context).ok_or_else(|| {
+        error::argument(
+            function,
+            name,
+            "must be constant: it is needed to plan the query",
+        )
+    })
+}
+
+/// Plans the relation that the first argument names.
+fn plan_input(
+    function: &str,
+    input: SqlExpr,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    match input {
+        SqlExpr::Nested(inner) => plan_input(function, *inner, context),
+        SqlExpr::Subquery(subquery) => context.plan(TableFactor::Derived {
+            lateral: false,
+            subquery,
+            alias: None,
+            sample: None,
+        }),
+        SqlExpr::Identifier(name) => plan_table(function, vec![name], context),
+        SqlExpr::CompoundIdentifier(name) => plan_table(function, name, context),
+        SqlExpr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)) => look_up(
+            function,
+            &value.value.into_string().unwrap_or_default(),
+            context,
+        ),
+        SqlExpr::Function(f) => {
+            let FunctionArguments::List(list) = f.args else {
+                return Err(not_a_relation(function));
+            };
+            match (
+                f.name.to_string().to_uppercase().as_str(),
+                list.args.as_slice(),
+            ) {
+                ("TABLE", [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))]) => {
+                    plan_input(function, inner.clone(), context)
+                }
+                _ => context.plan(table(f.name, Some(list.args))),
+            }
+        }
+        _ => Err(not_a_relation(function)),
+    }
+}
+
+fn not_a_relation(function: &str) -> DataFusionError {
+    error::argument(
+        function,
+        "input",
+        "must be a table or view, a (SELECT …), or the path, glob or URL of files in quotes",
+    )
+}
+
+/// A table by its name: a CTE or a table the engine has seen in the query, else one from the catalog.
+fn plan_table(
+    function: &str,
+    name: Vec<Ident>,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    let object = ObjectName::from(name);
+    if let Ok(plan) = context.plan(table(object.clone(), None)) {
+        return Ok(plan);
+    }
+    let reference = context.object_name_to_table_reference(object)?;
+    look_up(function, &reference.to_quoted_string(), context)
+}
+
+fn look_up(
+    function: &str,
+    name: &str,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    let source = context
+        .context_provider()
+        .get_table_function_source(INPUT_FUNCTION, vec![lit(name)])
+        .map_err(|e| match e {
+            DataFusionError::Plan(message) => error::argument(function, "input:", message),
+            other => other,
+        })?;
+    LogicalPlanBuilder::scan("input", source, None)?.build()
+}
+
+fn table(name: ObjectName, args: Option<Vec<FunctionArg>>) -> TableFactor {
+    TableFactor::Table {
+        name,
+        alias: None,
+        args: args.map(|args| TableFunctionArgs {
+            args,
+            settings: None,
+        }),
+        with_hints: vec![],
+        version: None,
+        with_ordinality: false,
+        partitions: vec![],
+        json_path: None,
+        sample: None,
+        index_hints: vec![],
+    }
+}

@@ -1,0 +1,62 @@
+//! Calls by hosts that know only ordinary table functions.
+
+use std::sync::Arc;
+
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{Result, plan_datafusion_err};
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlanBuilder;
+
+use super::{Argument, call, input};
+use crate::error;
+use crate::logical::AnonymizeNode;
+
+/// `anonymize_eir(patients, {id: 'name', qi: ['gender', 'age'], sensitive: 'disease', l: 3})`.
+#[derive(Debug)]
+pub struct AnonymizeTableFunction {
+    function: &'static str,
+}
+
+impl AnonymizeTableFunction {
+    /// The table function of that name.
+    pub fn new(function: &'static str) -> Self {
+        Self { function }
+    }
+}
+
+impl TableFunctionImpl for AnonymizeTableFunction {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let usage = || {
+            error::call(
+                self.function,
+                "expected a table and a struct of arguments: (patients, {id: 'name', …})",
+            )
+        };
+        let [table, options] = args.exprs() else {
+            return Err(usage());
+        };
+        let table = Argument::from_expr(table);
+        let table = table.as_ref().and_then(Argument::text).ok_or_else(usage)?;
+        let Some(Argument::Map(options)) = Argument::from_expr(options) else {
+            return Err(usage());
+        };
+        let spec = call::read(self.function, &options)?;
+        let state = args
+            .session()
+            .as_any()
+            .downcast_ref::<SessionState>()
+            .ok_or_else(|| {
+                plan_datafusion_err!("{}: needs a session of DataFusion", self.function)
+            })?;
+        let provider = input::find(state, table)
+            .map_err(|e| error::argument(self.function, "input:", e.strip_backtrace()))?;
+        let scan =
+            LogicalPlanBuilder::scan("input", provider_as_source(provider), None)?.build()?;
+        // A view over the anonymization is inlined by the engine: the plan is the same as in SQL.
+        Ok(Arc::new(ViewTable::new(
+            AnonymizeNode::plan(spec, scan)?,
+            None,
+        )))
+    }
+}

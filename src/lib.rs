@@ -1,0 +1,41 @@
+//! Publish tables about people from Apache DataFusion: every guarantee counts individuals, also where one person has
+//! many records.
+//!
+//! ```text
+//!   SQL   FROM anonymize_eir(patients, id => name, qi => […], sensitive => disease, l => 3)
+//!   Rust  anonymize(frame, Spec::new("anonymize_eir")…)
+//!     └──────────┬─────────┘
+//!                ▼
+//!        spec        one validated value: column roles, model and parameters, algorithm and options
+//!                ▼
+//!        logical     AnonymizeNode { input plan, spec }
+//!                ▼
+//!        physical    PseudonymizeExec → IndividualsExec → BlockExec → AnonymizeExec
+//! ```
+
+pub mod algorithm;
+mod codec;
+mod coding;
+mod error;
+mod functions;
+mod logical;
+pub mod model;
+mod physical;
+mod planner;
+mod register;
+mod spec;
+pub mod table;
+pub mod verify;
+
+pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
+pub use functions::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry, sample_patients};
+pub use logical::{AnonymizeNode, anonymize};
+pub use physical::{
+    AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec, Summary,
+};
+pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
+pub use register::{SessionStateBuilderExt, register_all};
+pub use spec::{
+    BlockSize, Choice, Contradictory, GivenDomain, INDIVIDUAL, Notation, NullId, NullSensitive,
+    Spec,
+};

@@ -1,0 +1,306 @@
+//! [`BlockExec`]: similar individuals, together.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, BinaryArray, DictionaryArray, RecordBatch, UInt8Array, UInt32Array,
+};
+use datafusion::arrow::datatypes::UInt64Type;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, exec_datafusion_err, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+use tokio::sync::OnceCell;
+
+use super::operator::properties;
+use crate::coding::{Domains, Keys, Profile, QiColumn, Router};
+use crate::error;
+use crate::spec::{BlockSize, Layout, Spec, StatedDomain, stated_domains};
+
+/// Gives each individual a block, and with it the domains against which its losses are measured.
+///
+/// The left child is the profile of the whole input, read once; the right child's individuals stream through. Blocks
+/// are leaves of a k-d tree over the profile's sample, so they depend on the data and the release key alone.
+#[derive(Debug)]
+pub struct BlockExec {
+    spec: Arc<Spec>,
+    layout: Arc<Layout>,
+    profile: Arc<dyn ExecutionPlan>,
+    individuals: Arc<dyn ExecutionPlan>,
+    stated: Arc<Vec<Option<StatedDomain>>>,
+    routes: Arc<OnceCell<Routes>>,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+/// What the profile tells.
+#[derive(Debug)]
+struct Routes {
+    router: Router,
+    /// The domains as every row carries them.
+    domains: BinaryArray,
+}
+
+impl BlockExec {
+    /// Over the outputs of [`ProfileExec`](super::ProfileExec), in one partition, and of
+    /// [`IndividualsExec`](super::IndividualsExec).
+    pub(crate) fn try_new(
+        spec: Arc<Spec>,
+        layout: Arc<Layout>,
+        profile: Arc<dyn ExecutionPlan>,
+        individuals: Arc<dyn ExecutionPlan>,
+    ) -> Result<Self> {
+        if individuals.schema() != layout.individuals() {
+            return internal_err!("BlockExec needs individuals");
+        }
+        let stated = Arc::new(stated_domains(&spec, &layout)?);
+        let properties = properties(
+            layout.blocks(),
+            individuals.output_partitioning().partition_count(),
+            EmissionType::Incremental,
+        );
+        Ok(Self {
+            spec,
+            layout,
+            profile,
+            individuals,
+            stated,
+            routes: Arc::default(),
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties,
+        })
+    }
+
+    /// What is published.
+    pub fn spec(&self) -> &Arc<Spec> {
+        &self.spec
+    }
+
+    pub(crate) fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+}
+
+impl DisplayAs for BlockExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = match self.spec.block() {
+            BlockSize::All => "all".to_owned(),
+            BlockSize::Individuals(n) => n.to_string(),
+        };
+        let stated: Vec<_> = self.spec.domains().keys().map(String::as_str).collect();
+        write!(f, "BlockExec: block={size}, domain=[{}]", stated.join(", "))
+    }
+}
+
+impl ExecutionPlan for BlockExec {
+    fn name(&self) -> &str {
+        "BlockExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.profile, &self.individuals]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![
+            Distribution::SinglePartition,
+            Distribution::UnspecifiedDistribution,
+        ])
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false, false]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let [profile, individuals] = children
+            .try_into()
+            .or_else(|_| internal_err!("BlockExec has two children"))?;
+        let (spec, layout) = (Arc::clone(&self.spec), Arc::clone(&self.layout));
+        Ok(Arc::new(Self::try_new(spec, layout, profile, individuals)?))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let routes = Arc::clone(&self.routes);
+        let profile = Arc::clone(&self.profile);
+        let mut individuals = self.individuals.execute(partition, Arc::clone(&context))?;
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let mut assigner = Assigner {
+            spec: Arc::clone(&self.spec),
+            layout: Arc::clone(&self.layout),
+            stated: Arc::clone(&self.stated),
+            outside: vec![0; self.layout.qi_count()],
+        };
+        let stream = async_stream::try_stream! {
+            let routes = routes
+                .get_or_try_init(|| assigner.learn(profile, context))
+                .await?;
+            while let Some(batch) = individuals.next().await {
+                let batch = batch?;
+                let timer = baseline.elapsed_compute().timer();
+                let assigned = assigner.assign(&batch, routes)?;
+                timer.done();
+                yield assigned.record_output(&baseline);
+            }
+            assigner.finish()?;
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            stream,
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+struct Assigner {
+    spec: Arc<Spec>,
+    layout: Arc<Layout>,
+    stated: Arc<Vec<Option<StatedDomain>>>,
+    /// Individuals with a value outside the stated domain, per quasi-identifier.
+    outside: Vec<u64>,
+}
+
+impl Assigner {
+    /// Merges the profiles of all partitions.
+    async fn learn(
+        &self,
+        profiles: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+    ) -> Result<Routes> {
+        let mut profile = Profile::new(&self.layout.kinds);
+        let mut batches = profiles.execute(0, context)?;
+        while let Some(batch) = batches.next().await {
+            for bytes in batch?.column(0).as_binary::<i32>().iter().flatten() {
+                profile.merge(received(bytes)?);
+            }
+        }
+        let mut domains = profile.domains();
+        for (domain, stated) in domains.0.iter_mut().zip(self.stated.iter()) {
+            if let Some(stated) = stated {
+                domain.clone_from(&stated.domain);
+            }
+        }
+        let size = match self.spec.block() {
+            BlockSize::All => None,
+            BlockSize::Individuals(n) => Some(n),
+        };
+        let router = Router::new(&profile, &domains, size);
+        let bytes = serde_json::to_vec(&domains)
+            .map_err(|_| exec_datafusion_err!("the domains cannot be sent"))?;
+        Ok(Routes {
+            router,
+            domains: BinaryArray::from_iter_values([bytes]),
+        })
+    }
+
+    fn assign(&mut self, batch: &RecordBatch, routes: &Routes) -> Result<RecordBatch> {
+        let columns: Vec<QiColumn> = batch.columns()[2..2 + self.layout.qi_count()]
+            .iter()
+            .map(|column| QiColumn::new(column, self.layout.covers()))
+            .collect();
+        let keys = columns
+            .iter()
+            .zip(&self.layout.kinds)
+            .map(|(column, kind)| Keys::try_new(column.values(), *kind))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.count_outside(&columns, &keys, batch.num_rows());
+
+        let orders = batch.column(0).as_primitive::<UInt64Type>().values();
+        let blocks = orders.iter().enumerate().map(|(i, order)| {
+            routes
+                .router
+                .route(*order, &keys, |c| columns[c].positions(i).start)
+        });
+        let blocks = UInt32Array::from_iter_values(blocks);
+        let zeros = UInt8Array::from(vec![0; batch.num_rows()]);
+        let domains = DictionaryArray::try_new(zeros, Arc::new(routes.domains.clone()))?;
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(blocks), Arc::new(domains)];
+        columns.extend(batch.columns().iter().cloned());
+        Ok(RecordBatch::try_new(self.layout.blocks(), columns)?)
+    }
+
+    fn count_outside(&mut self, columns: &[QiColumn], keys: &[Keys], individuals: usize) {
+        for (c, stated) in self.stated.iter().enumerate() {
+            if let Some(stated) = stated {
+                let outside = |i: &usize| {
+                    columns[c]
+                        .positions(*i)
+                        .any(|at| !stated.contains(&keys[c], at))
+                };
+                self.outside[c] += (0..individuals).filter(outside).count() as u64;
+            }
+        }
+    }
+
+    fn finish(&self) -> Result<()> {
+        for (c, outside) in self.outside.iter().enumerate().filter(|(_, n)| **n > 0) {
+            return Err(error::data(
+                self.spec.function(),
+                format!(
+                    "at least {} in column '{}' outside the given domain",
+                    match outside {
+                        1 => "1 individual has a value".to_owned(),
+                        n => format!("{n} individuals have values"),
+                    },
+                    self.layout.qi_name(c)
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn received(bytes: &[u8]) -> Result<Profile> {
+    serde_json::from_slice(bytes).map_err(|_| exec_datafusion_err!("a profile cannot be read"))
+}
+
+/// The domains that came with a block's rows.
+pub(super) fn domains_of(batch: &RecordBatch) -> Result<Domains> {
+    let dictionary = batch
+        .column(1)
+        .as_dictionary::<datafusion::arrow::datatypes::UInt8Type>();
+    let domains = dictionary
+        .keys()
+        .values()
+        .first()
+        .map(|key| {
+            dictionary
+                .values()
+                .as_binary::<i32>()
+                .value(usize::from(*key))
+        })
+        .and_then(|bytes| serde_json::from_slice(bytes).ok());
+    domains.ok_or_else(|| exec_datafusion_err!("the domains cannot be read"))
+}

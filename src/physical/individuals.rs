@@ -1,0 +1,398 @@
+//! [`IndividualsExec`]: one row per individual.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray, UInt32Array,
+};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::{concat_batches, take};
+use datafusion::arrow::datatypes::{DataType, Field, UInt64Type};
+use datafusion::arrow::row::Rows;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::physical_expr::{OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+
+use super::operator::{ascending, column, only_child, properties};
+use crate::coding::rows;
+use crate::error;
+use crate::spec::{Choice, Contradictory, Layout, NullSensitive, Spec};
+
+/// Gathers the records of each individual into one row, and each distinct record once.
+///
+/// Asks the engine for its input partitioned and sorted by the random order. Records that contradict each other and
+/// missing sensitive values are treated as the spec says; a violation is counted to the end and then refused, so that
+/// the message can say how many individuals it concerns. Nothing is published before, as everything above waits for
+/// the end of this operator.
+#[derive(Debug)]
+pub struct IndividualsExec {
+    spec: Arc<Spec>,
+    layout: Arc<Layout>,
+    input: Arc<dyn ExecutionPlan>,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+impl IndividualsExec {
+    /// Over the output of [`PseudonymizeExec`](super::PseudonymizeExec).
+    pub(crate) fn try_new(
+        spec: Arc<Spec>,
+        layout: Arc<Layout>,
+        input: Arc<dyn ExecutionPlan>,
+    ) -> Result<Self> {
+        if input.schema() != layout.tagged() {
+            return internal_err!("IndividualsExec needs tagged records");
+        }
+        let properties = properties(
+            layout.individuals(),
+            input.output_partitioning().partition_count(),
+            EmissionType::Incremental,
+        );
+        Ok(Self {
+            spec,
+            layout,
+            input,
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties,
+        })
+    }
+
+    /// What is published.
+    pub fn spec(&self) -> &Arc<Spec> {
+        &self.spec
+    }
+
+    pub(crate) fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+}
+
+impl DisplayAs for IndividualsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "IndividualsExec: contradictory={}, null_sensitive={}",
+            self.spec.contradictory.name(),
+            self.spec.null_sensitive.name()
+        )
+    }
+}
+
+impl ExecutionPlan for IndividualsExec {
+    fn name(&self) -> &str {
+        "IndividualsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        let order = vec![column(&self.input, 0)];
+        InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(order)])
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![ascending(&self.input, &[0])]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        f(&column(&self.input, 0))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (spec, layout) = (Arc::clone(&self.spec), Arc::clone(&self.layout));
+        Ok(Arc::new(Self::try_new(
+            spec,
+            layout,
+            only_child(children)?,
+        )?))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let reservation = MemoryConsumer::new(format!("IndividualsExec[{partition}]"))
+            .register(context.memory_pool());
+        let mut input = self.input.execute(partition, context)?;
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let mut gatherer = Gatherer {
+            spec: Arc::clone(&self.spec),
+            layout: Arc::clone(&self.layout),
+            counts: Counts::new(&self.metrics, partition),
+        };
+        let stream = async_stream::try_stream! {
+            // Records of the last individual seen, which may go on in the next batch.
+            let mut open: Option<RecordBatch> = None;
+            while let Some(batch) = input.next().await {
+                let batch = batch?;
+                let timer = baseline.elapsed_compute().timer();
+                let batch = match open.take() {
+                    Some(open) => concat_batches(batch.schema_ref(), [&open, &batch])?,
+                    None => batch,
+                };
+                reservation.try_resize(batch.get_array_memory_size())?;
+                let complete = last_run(&batch);
+                open = Some(batch.slice(complete, batch.num_rows() - complete));
+                let gathered = gatherer.gather(&batch.slice(0, complete))?;
+                timer.done();
+                if gathered.num_rows() > 0 {
+                    yield gathered.record_output(&baseline);
+                }
+            }
+            if let Some(open) = open {
+                let gathered = gatherer.gather(&open)?;
+                if gathered.num_rows() > 0 {
+                    yield gathered.record_output(&baseline);
+                }
+            }
+            gatherer.finish()?;
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            stream,
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+/// Where the last run of equal orders begins.
+fn last_run(batch: &RecordBatch) -> usize {
+    let order = batch.column(0).as_primitive::<UInt64Type>().values();
+    let last = order.last();
+    order.partition_point(|o| Some(o) < last)
+}
+
+struct Counts {
+    records: Count,
+    duplicates: Count,
+    contradictory: Count,
+    null_sensitive: Count,
+    without_sensitive: Count,
+}
+
+impl Counts {
+    fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
+        Self {
+            records: count("records"),
+            duplicates: count("duplicate_records"),
+            contradictory: count("contradictory_individuals"),
+            null_sensitive: count("null_sensitive_records"),
+            without_sensitive: count("individuals_without_sensitive"),
+        }
+    }
+}
+
+struct Gatherer {
+    spec: Arc<Spec>,
+    layout: Arc<Layout>,
+    counts: Counts,
+}
+
+/// Positions of the values that make up the rows to emit.
+#[derive(Default)]
+struct Picked {
+    /// A record of each individual.
+    first: Vec<u32>,
+    /// Positions of each individual's distinct records, and how many each has.
+    records: Vec<u32>,
+    record_counts: Vec<usize>,
+    /// Per quasi-identifier, positions of each individual's distinct values, and how many each has.
+    covers: Vec<(Vec<u32>, Vec<usize>)>,
+}
+
+impl Gatherer {
+    /// Gathers complete individuals.
+    fn gather(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if batch.num_rows() == 0 {
+            return Ok(RecordBatch::new_empty(self.layout.individuals()));
+        }
+        self.counts.records.add(batch.num_rows());
+        let qi_end = 2 + self.layout.qi_count();
+        let qi = &batch.columns()[2..qi_end];
+        let qi_rows = rows(qi)?;
+        let value_rows = qi
+            .iter()
+            .filter(|_| self.layout.covers())
+            .map(|column| rows(std::slice::from_ref(column)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let record_rows = rows(&batch.columns()[qi_end..])?;
+        let sensitive = batch.column(qi_end);
+
+        let mut picked = Picked {
+            covers: vec![Default::default(); value_rows.len()],
+            ..Default::default()
+        };
+        for mut run in runs(batch) {
+            let first = run[0];
+            let contradicts = |i: &u32| qi_rows.row(*i as usize) != qi_rows.row(first as usize);
+            if run.iter().any(contradicts) {
+                self.counts.contradictory.add(1);
+                if self.spec.contradictory != Contradictory::Cover {
+                    continue;
+                }
+            }
+            let all = run.clone();
+            if !self.keep_known(&mut run, sensitive) {
+                continue;
+            }
+            let before = run.len();
+            sort_distinct(&mut run, &record_rows);
+            self.counts.duplicates.add(before - run.len());
+
+            picked.first.push(first);
+            picked.record_counts.push(run.len());
+            picked.records.append(&mut run);
+            for ((positions, counts), rows) in picked.covers.iter_mut().zip(&value_rows) {
+                let mut values = all.clone();
+                sort_distinct(&mut values, rows);
+                counts.push(values.len());
+                positions.append(&mut values);
+            }
+        }
+        self.assemble(batch, picked)
+    }
+
+    /// Drops records without a sensitive value where the spec says so. False if the individual goes with them.
+    fn keep_known(&self, run: &mut Vec<u32>, sensitive: &ArrayRef) -> bool {
+        let before = run.len();
+        let known = |i: &u32| sensitive.is_valid(*i as usize);
+        let known_count = run.iter().filter(|i| known(i)).count();
+        self.counts.null_sensitive.add(before - known_count);
+        if self.spec.null_sensitive != NullSensitive::Conservative {
+            run.retain(known);
+        }
+        if known_count == 0 {
+            self.counts.without_sensitive.add(1);
+        }
+        known_count > 0
+    }
+
+    fn assemble(&self, batch: &RecordBatch, picked: Picked) -> Result<RecordBatch> {
+        let first = UInt32Array::from(picked.first);
+        let mut columns = vec![
+            take(batch.column(0), &first, None)?,
+            take(batch.column(1), &first, None)?,
+        ];
+        let qi_end = 2 + self.layout.qi_count();
+        let mut covers = picked.covers.into_iter();
+        for column in &batch.columns()[2..qi_end] {
+            columns.push(match covers.next() {
+                Some((positions, counts)) => {
+                    list(take(column, &UInt32Array::from(positions), None)?, counts)?
+                }
+                None => take(column, &first, None)?,
+            });
+        }
+        let records = UInt32Array::from(picked.records);
+        let fields = self.layout.record_fields().clone();
+        let values = batch.columns()[qi_end..]
+            .iter()
+            .map(|column| take(column, &records, None))
+            .collect::<Result<Vec<_>, _>>()?;
+        let structs = StructArray::try_new(fields, values, None)?;
+        columns.push(list(Arc::new(structs), picked.record_counts)?);
+        Ok(RecordBatch::try_new(self.layout.individuals(), columns)?)
+    }
+
+    fn finish(&self) -> Result<()> {
+        let function = self.spec.function();
+        let contradictory = self.counts.contradictory.value() as u64;
+        if contradictory > 0 && self.spec.contradictory == Contradictory::Error {
+            return Err(error::data(
+                function,
+                format!(
+                    "at least {} different values in a quasi-identifier; correct them, publish a value that covers \
+                     them all with contradictory => 'cover', or leave these individuals out with 'drop'",
+                    match contradictory {
+                        1 => "1 individual has".to_owned(),
+                        n => format!("{n} individuals have"),
+                    }
+                ),
+            ));
+        }
+        let nulls = self.counts.null_sensitive.value() as u64;
+        if nulls > 0 && self.spec.null_sensitive == NullSensitive::Error {
+            return Err(error::data(
+                function,
+                format!(
+                    "sensitive column '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows', \
+                     or publish them without counting them as a value with 'conservative'",
+                    self.spec.sensitive().unwrap_or_default(),
+                    error::count(nulls, "record")
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The records of each individual. Equal orders are almost always one individual; the pseudonym decides.
+fn runs(batch: &RecordBatch) -> impl Iterator<Item = Vec<u32>> {
+    let order = batch.column(0).as_primitive::<UInt64Type>().values();
+    let pseudonym = batch.column(1).as_fixed_size_binary();
+    let mut runs = vec![];
+    let mut begin = 0;
+    while begin < order.len() {
+        let length = order[begin..]
+            .iter()
+            .take_while(|o| **o == order[begin])
+            .count();
+        let range: Range<usize> = begin..begin + length;
+        begin = range.end;
+        let mut run: Vec<u32> = range.map(|i| i as u32).collect();
+        let name = |i: &u32| pseudonym.value(*i as usize);
+        if run.iter().all(|i| name(i) == name(&run[0])) {
+            runs.push(run);
+        } else {
+            run.sort_by_key(name);
+            runs.extend(run.chunk_by(|a, b| name(a) == name(b)).map(<[u32]>::to_vec));
+        }
+    }
+    runs.into_iter()
+}
+
+/// Sorts positions by the rows they point to and keeps one of each.
+fn sort_distinct(positions: &mut Vec<u32>, rows: &Rows) {
+    if positions.len() > 1 {
+        positions.sort_unstable_by(|a, b| rows.row(*a as usize).cmp(&rows.row(*b as usize)));
+        positions.dedup_by(|a, b| rows.row(*a as usize) == rows.row(*b as usize));
+    }
+}
+
+fn list(values: ArrayRef, lengths: Vec<usize>) -> Result<ArrayRef> {
+    let data_type: &DataType = values.data_type();
+    let field = Arc::new(Field::new_list_field(data_type.clone(), true));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(field, offsets, values, None)?))
+}

@@ -1,0 +1,36 @@
+//! The operators. DataFusion's own scan, shuffle, sort, spill and write; these do the thinking.
+//!
+//! ```text
+//! AnonymizeExec        forms classes block by block, verifies them, emits published rows
+//!   SortExec             by block and random order           (DataFusion)
+//!     RepartitionExec    by block                            (DataFusion)
+//!       BlockExec        gives each individual a block
+//!         CoalescePartitionsExec                             (DataFusion)
+//!           ProfileExec  domains and a sample of individuals
+//!             PseudonymizeExec over the input
+//!         IndividualsExec  one row per individual
+//!           SortExec       by random order                   (DataFusion)
+//!             RepartitionExec by random order                (DataFusion)
+//!               PseudonymizeExec  replaces ids by keyed hashes
+//!                 the input
+//! ```
+//!
+//! Every operator is plain data, a [`Spec`](crate::Spec) and its children, so that plans can be sent to other machines.
+//! Nothing is derived from a partition or batch number.
+
+mod anonymize;
+mod block;
+mod individuals;
+mod operator;
+mod outcome;
+mod profile;
+mod pseudonymize;
+mod release;
+mod summary;
+
+pub use anonymize::AnonymizeExec;
+pub use block::BlockExec;
+pub use individuals::IndividualsExec;
+pub use profile::ProfileExec;
+pub use pseudonymize::PseudonymizeExec;
+pub use summary::Summary;

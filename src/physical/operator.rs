@@ -1,0 +1,56 @@
+//! What all operators have in common.
+
+use std::sync::Arc;
+
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::{Result, internal_err};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::{ExecutionPlan, Partitioning, PlanProperties};
+
+/// Properties of an operator that promises nothing about order or partitioning but the number of partitions.
+pub(super) fn properties(
+    schema: SchemaRef,
+    partitions: usize,
+    emission: EmissionType,
+) -> Arc<PlanProperties> {
+    Arc::new(PlanProperties::new(
+        EquivalenceProperties::new(schema),
+        Partitioning::UnknownPartitioning(partitions),
+        emission,
+        Boundedness::Bounded,
+    ))
+}
+
+/// The column at a position of an operator's input.
+pub(super) fn column(input: &Arc<dyn ExecutionPlan>, index: usize) -> Arc<dyn PhysicalExpr> {
+    Arc::new(Column::new(input.schema().field(index).name(), index))
+}
+
+/// Requires ascending order by the columns at these positions.
+pub(super) fn ascending(
+    input: &Arc<dyn ExecutionPlan>,
+    indexes: &[usize],
+) -> Option<OrderingRequirements> {
+    let options = SortOptions {
+        descending: false,
+        nulls_first: false,
+    };
+    let requirements = indexes
+        .iter()
+        .map(|i| PhysicalSortRequirement::new(column(input, *i), Some(options)));
+    LexRequirement::new(requirements).map(OrderingRequirements::new)
+}
+
+/// The only child.
+pub(super) fn only_child(
+    mut children: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match (children.pop(), children.pop()) {
+        (Some(child), None) => Ok(child),
+        _ => internal_err!("expected one child"),
+    }
+}

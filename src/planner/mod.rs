@@ -1,0 +1,107 @@
+//! From the logical node to the operators.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::{DFSchema, Result, internal_err};
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+
+use crate::logical::AnonymizeNode;
+use crate::physical::{AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec};
+use crate::spec::{Layout, Spec};
+
+/// Plans [`AnonymizeNode`]s. Compose it with others when your session has a query planner of its own.
+#[derive(Debug, Default)]
+pub struct AnonymizePlanner;
+
+#[async_trait]
+impl ExtensionPlanner for AnonymizePlanner {
+    async fn plan_extension(
+        &self,
+        planner: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _logical_inputs: &[&LogicalPlan],
+        physical_inputs: &[Arc<dyn ExecutionPlan>],
+        session: &dyn Session,
+        planning_ctx: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(node) = node.as_any().downcast_ref::<AnonymizeNode>() else {
+            return Ok(None);
+        };
+        let [input] = physical_inputs else {
+            return internal_err!("Anonymize has one input");
+        };
+        let plan = operators(node.spec(), Arc::clone(input))?;
+        let Some(filter) = conjunction(node.filters().to_vec()) else {
+            return Ok(Some(plan));
+        };
+        let schema: &DFSchema = UserDefinedLogicalNodeCore::schema(node);
+        let predicate = planner.create_physical_expr(&filter, schema, session, planning_ctx)?;
+        Ok(Some(Arc::new(FilterExec::try_new(predicate, plan)?)))
+    }
+}
+
+/// The tree of operators over an input in canonical form. Shuffles and sorts are added by the engine.
+fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let layout = Arc::new(Layout::try_new(spec, input.schema())?);
+
+    // The profile reads the id and the quasi-identifiers only, in a pass of its own.
+    let profiled = reset_plan_states(Arc::clone(&input))?;
+    let columns = (0..=spec.qi().len()).map(|i| {
+        let name = profiled.schema().field(i).name().clone();
+        (
+            Arc::new(Column::new(&name, i)) as Arc<dyn PhysicalExpr>,
+            name,
+        )
+    });
+    let profiled = Arc::new(ProjectionExec::try_new(
+        columns.collect::<Vec<_>>(),
+        Arc::clone(&profiled),
+    )?);
+    let profiled = Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), profiled)?);
+    let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
+    let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
+
+    let tagged = Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), input)?);
+    let individuals = IndividualsExec::try_new(Arc::clone(spec), Arc::clone(&layout), tagged)?;
+    let blocks = BlockExec::try_new(
+        Arc::clone(spec),
+        Arc::clone(&layout),
+        profile,
+        Arc::new(individuals),
+    )?;
+    Ok(Arc::new(AnonymizeExec::try_new(
+        Arc::clone(spec),
+        layout,
+        Arc::new(blocks),
+    )?))
+}
+
+/// A query planner for sessions without another: DataFusion's own with [`AnonymizePlanner`].
+#[derive(Debug, Default)]
+pub struct AnonymizeQueryPlanner;
+
+#[async_trait]
+impl QueryPlanner for AnonymizeQueryPlanner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner =
+            DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(AnonymizePlanner)]);
+        planner.create_physical_plan(plan, session).await
+    }
+}

@@ -1,0 +1,54 @@
+//! The only wiring.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::prelude::SessionContext;
+
+use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
+use crate::functions::{INPUT_FUNCTION, InputFunction};
+use crate::planner::AnonymizeQueryPlanner;
+
+/// Adds everything of this crate to a context.
+///
+/// The context's query planner is replaced by [`AnonymizeQueryPlanner`]. If it has one of its own, compose it with
+/// [`AnonymizePlanner`](crate::AnonymizePlanner) and set it again after this call.
+pub fn register_all(ctx: &SessionContext) -> Result<()> {
+    let state = ctx.state_ref();
+    let builder = SessionStateBuilder::new_from_existing(state.read().clone());
+    let mut built = builder
+        .with_query_planner(Arc::new(AnonymizeQueryPlanner))
+        .build();
+    add_functions(&mut built)?;
+    *state.write() = built;
+    Ok(())
+}
+
+/// Adds everything of this crate to a session state that is being built.
+pub trait SessionStateBuilderExt: Sized {
+    /// Builds the state with the functions and the query planner of this crate.
+    fn build_with_anonymize(self) -> Result<SessionState>;
+}
+
+impl SessionStateBuilderExt for SessionStateBuilder {
+    fn build_with_anonymize(self) -> Result<SessionState> {
+        let mut state = self
+            .with_query_planner(Arc::new(AnonymizeQueryPlanner))
+            .build();
+        add_functions(&mut state)?;
+        Ok(state)
+    }
+}
+
+fn add_functions(state: &mut SessionState) -> Result<()> {
+    state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
+    state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
+    for function in FUNCTIONS {
+        state.register_udtf(
+            function.name,
+            Arc::new(AnonymizeTableFunction::new(function.name)),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,348 @@
+//! From roles to columns: checks a spec against the input's schema and lays out every schema on the way.
+//!
+//! ```text
+//! input       whatever the query gives
+//! canonical   id, qi…, sensitive, keep…                        plain types, only columns with a role
+//! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone
+//! individuals __order, __pseudonym, qi…, __records             one row per individual
+//! blocks      __block, __domains, then as individuals
+//! published   individual, qi'…, sensitive, keep…
+//! ```
+//!
+//! All schemas are built from scratch: nothing but names and types survives of the input's.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::{Expr, cast};
+
+use super::{Contradictory, GivenDomain, Notation, Spec};
+use crate::coding::Kind;
+use crate::error;
+
+/// Name of the published pseudonym column.
+pub const INDIVIDUAL: &str = "individual";
+
+/// Bytes of a pseudonym.
+pub(crate) const PSEUDONYM_BYTES: i32 = 16;
+
+/// Where everything is, for one spec over one canonical input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    canonical: SchemaRef,
+    /// How each quasi-identifier is generalized.
+    pub kinds: Vec<Kind>,
+    qi: Vec<Field>,
+    /// The sensitive column, then the kept ones.
+    record: Fields,
+    covers: bool,
+    notation: Notation,
+}
+
+impl Layout {
+    /// Reads the layout off the canonical schema.
+    pub fn try_new(spec: &Spec, canonical: SchemaRef) -> Result<Self> {
+        let (qi_count, fields) = (spec.qi().len(), canonical.fields());
+        if fields.len() != qi_count + 2 + spec.keep().len() {
+            return datafusion::common::internal_err!("the input is not in canonical form");
+        }
+        let qi: Vec<_> = fields[1..=qi_count].iter().map(fresh).collect();
+        let mut kinds = Vec::with_capacity(qi_count);
+        for field in &qi {
+            kinds.push(kind_of(spec, field.name(), field.data_type())?);
+        }
+        let record = fields[qi_count + 1..].iter().map(fresh).collect();
+        Ok(Self {
+            canonical,
+            kinds,
+            qi,
+            record,
+            covers: spec.contradictory == Contradictory::Cover,
+            notation: spec.notation,
+        })
+    }
+
+    /// The schema this layout was read off.
+    pub fn canonical(&self) -> &SchemaRef {
+        &self.canonical
+    }
+
+    /// Number of quasi-identifiers.
+    pub fn qi_count(&self) -> usize {
+        self.qi.len()
+    }
+
+    /// Type of a quasi-identifier before it is generalized.
+    pub fn qi_type(&self, column: usize) -> &DataType {
+        self.qi[column].data_type()
+    }
+
+    /// Name of a quasi-identifier.
+    pub fn qi_name(&self, column: usize) -> &str {
+        self.qi[column].name()
+    }
+
+    /// The columns of one record: sensitive, then kept.
+    pub fn record_fields(&self) -> &Fields {
+        &self.record
+    }
+
+    /// Whether an individual may have several values in a quasi-identifier.
+    pub fn covers(&self) -> bool {
+        self.covers
+    }
+
+    /// Whether generalized values are published as text.
+    pub fn is_text(&self) -> bool {
+        self.notation == Notation::Text
+    }
+
+    pub fn tagged(&self) -> SchemaRef {
+        tagged_schema(&self.canonical)
+    }
+
+    pub fn individuals(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.individual_fields()))
+    }
+
+    fn individual_fields(&self) -> Vec<Field> {
+        let qi = self.qi.iter().map(|f| {
+            if self.covers {
+                Field::new(f.name(), list_of(f.data_type()), true)
+            } else {
+                f.clone()
+            }
+        });
+        let records = Field::new(
+            "__records",
+            list_of(&DataType::Struct(self.record.clone())),
+            false,
+        );
+        tag_fields().chain(qi).chain([records]).collect()
+    }
+
+    pub fn blocks(&self) -> SchemaRef {
+        let domains = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Binary));
+        let mut fields = vec![
+            Field::new("__block", DataType::UInt32, false),
+            Field::new("__domains", domains, false),
+        ];
+        fields.extend(self.individual_fields());
+        Arc::new(Schema::new(fields))
+    }
+
+    pub fn published(&self) -> SchemaRef {
+        let mut fields = vec![Field::new(INDIVIDUAL, DataType::Utf8, false)];
+        for (field, kind) in self.qi.iter().zip(&self.kinds) {
+            let published = if self.is_text() {
+                DataType::Utf8
+            } else {
+                match kind {
+                    Kind::Categorical => list_of(field.data_type()),
+                    Kind::Integer | Kind::Real => {
+                        DataType::Struct(interval_fields(field.data_type()))
+                    }
+                }
+            };
+            fields.push(Field::new(field.name(), published, true));
+        }
+        fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
+        Arc::new(Schema::new(fields))
+    }
+}
+
+/// The schema after ids are replaced: order and pseudonym instead of the first column.
+pub(crate) fn tagged_schema(untagged: &Schema) -> SchemaRef {
+    let rest = untagged.fields()[1..].iter().map(fresh);
+    Arc::new(Schema::new(tag_fields().chain(rest).collect::<Vec<_>>()))
+}
+
+/// Name and type of a field, without its metadata.
+fn fresh(field: &Arc<Field>) -> Field {
+    Field::new(field.name(), field.data_type().clone(), true)
+}
+
+/// The fields of a published interval, both ends inclusive.
+pub(crate) fn interval_fields(value: &DataType) -> Fields {
+    Fields::from(vec![
+        Field::new("lo", value.clone(), true),
+        Field::new("hi", value.clone(), true),
+    ])
+}
+
+fn list_of(value: &DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(value.clone(), true)))
+}
+
+fn tag_fields() -> impl Iterator<Item = Field> {
+    [
+        Field::new("__order", DataType::UInt64, false),
+        Field::new(
+            "__pseudonym",
+            DataType::FixedSizeBinary(PSEUDONYM_BYTES),
+            false,
+        ),
+    ]
+    .into_iter()
+}
+
+/// The expressions that turn the input into canonical form, after checking every role against its schema.
+pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<Expr>> {
+    let function = spec.function();
+    let missing = |role: &str, help: &str| {
+        Err(error::argument(
+            function,
+            role,
+            format!("is missing: {help}"),
+        ))
+    };
+    let Some(id) = spec.id() else {
+        return missing("id", "name the column that tells individuals apart");
+    };
+    let Some(sensitive) = spec.sensitive() else {
+        return missing("sensitive", "name the column to protect");
+    };
+    if spec.qi().is_empty() {
+        return missing("qi", "name the columns an attacker may know");
+    }
+
+    let mut roles = vec![("id", id)];
+    roles.extend(spec.qi().iter().map(|c| ("qi", c.as_str())));
+    roles.push(("sensitive", sensitive));
+    roles.extend(spec.keep().iter().map(|c| ("keep", c.as_str())));
+
+    let mut projection = Vec::with_capacity(roles.len());
+    for (i, &(role, name)) in roles.iter().enumerate() {
+        if let Some((other, _)) = roles[..i].iter().find(|(_, n)| *n == name) {
+            return Err(error::argument(
+                function,
+                role,
+                format!("names column '{name}', which already has the role {other}"),
+            ));
+        }
+        if name == INDIVIDUAL && role != "id" {
+            return Err(error::argument(
+                function,
+                role,
+                format!(
+                    "names column '{INDIVIDUAL}', the name under which the pseudonym is published; rename it in a subquery"
+                ),
+            ));
+        }
+        let (column, from) = find(function, role, name, input)?;
+        let to = plain_type(from).filter(|t| role != "qi" || qi_type_allowed(t));
+        let Some(to) = to else {
+            return Err(error::argument(
+                function,
+                role,
+                format!("cannot be column '{name}' of type {from}; allowed are {ALLOWED}"),
+            ));
+        };
+        if role == "qi" {
+            kind_of(spec, name, &to)?;
+        }
+        let expr = Expr::Column(column);
+        let expr = if *from == to { expr } else { cast(expr, to) };
+        projection.push(expr.alias(name));
+    }
+    check_side_roles(spec)?;
+    Ok(projection)
+}
+
+const ALLOWED: &str = "integers, floats, decimals, dates, times, booleans and strings";
+
+fn find<'a>(
+    function: &str,
+    role: &str,
+    name: &str,
+    input: &'a DFSchema,
+) -> Result<(Column, &'a DataType)> {
+    let mut hits = input.iter().filter(|(_, field)| field.name() == name);
+    match (hits.next(), hits.next()) {
+        (Some((qualifier, field)), None) => {
+            Ok((Column::new(qualifier.cloned(), name), field.data_type()))
+        }
+        (Some(_), Some(_)) => Err(error::argument(
+            function,
+            role,
+            format!(
+                "names column '{name}', which the input has more than once; rename one in a subquery"
+            ),
+        )),
+        (None, _) => {
+            let names: Vec<_> = input.fields().iter().map(|f| f.name().as_str()).collect();
+            let nearest = error::did_you_mean(name, names.iter().copied());
+            Err(error::argument(
+                function,
+                role,
+                format!(
+                    "names column '{name}', which the input does not have{nearest} (columns: {})",
+                    names.join(", ")
+                ),
+            ))
+        }
+    }
+}
+
+/// `categorical` and `domain` speak of quasi-identifiers only.
+fn check_side_roles(spec: &Spec) -> Result<()> {
+    let function = spec.function();
+    let categorical = spec.categorical().iter().map(|c| ("categorical", c));
+    let domain = spec.domains().keys().map(|c| ("domain", c));
+    for (argument, column) in categorical.chain(domain) {
+        if !spec.qi().contains(column) {
+            let nearest = error::did_you_mean(column, spec.qi().iter().map(String::as_str));
+            return Err(error::argument(
+                function,
+                argument,
+                format!("names column '{column}', which is not a quasi-identifier{nearest}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// How a quasi-identifier of this type is generalized.
+pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<Kind> {
+    let kind = if spec.is_categorical(name) {
+        Kind::Categorical
+    } else {
+        match data_type {
+            DataType::Utf8 | DataType::Boolean => Kind::Categorical,
+            t if t.is_floating() => Kind::Real,
+            _ => Kind::Integer,
+        }
+    };
+    match (spec.domains().get(name), kind) {
+        (Some(GivenDomain::Values(_)), Kind::Integer | Kind::Real) => Err(error::argument(
+            spec.function(),
+            "domain",
+            format!(
+                "gives a list of values for '{name}', which is numeric; give [smallest, largest]"
+            ),
+        )),
+        _ => Ok(kind),
+    }
+}
+
+/// The type under which the engine works on a column: one string type, no dictionaries, no views.
+fn plain_type(data_type: &DataType) -> Option<DataType> {
+    use DataType::*;
+    Some(match data_type {
+        Dictionary(_, value) => plain_type(value)?,
+        RunEndEncoded(_, value) => plain_type(value.data_type())?,
+        Utf8 | LargeUtf8 | Utf8View => Utf8,
+        Binary | LargeBinary | BinaryView => Binary,
+        Float16 => Float32,
+        Date64 => Timestamp(TimeUnit::Millisecond, None),
+        t if t.is_primitive() && !matches!(t, Interval(_)) => t.clone(),
+        t @ (Boolean | FixedSizeBinary(_)) => t.clone(),
+        _ => return None,
+    })
+}
+
+fn qi_type_allowed(plain: &DataType) -> bool {
+    use DataType::*;
+    !matches!(plain, Binary | FixedSizeBinary(_) | Decimal256(..))
+}

@@ -1,0 +1,414 @@
+//! What to publish: one value that SQL, Rust and jobs all fill in, checked against the input before it runs.
+
+mod choice;
+mod given;
+mod key;
+mod layout;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use choice::{Choice, Contradictory, Notation, NullId, NullSensitive};
+pub(crate) use given::{StatedDomain, stated_domains};
+pub use key::ReleaseKey;
+pub use layout::INDIVIDUAL;
+pub(crate) use layout::{Layout, canonical_projection, kind_of, tagged_schema};
+
+use crate::algorithm::{self, Algorithm};
+use crate::error;
+use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
+use datafusion::common::Result;
+
+/// Individuals per block unless the call says otherwise.
+pub const DEFAULT_BLOCK: u64 = 25_000;
+
+/// What is published about whom under which requirement.
+///
+/// ```
+/// use datafusion_anonymize::Spec;
+///
+/// let spec = Spec::new("anonymize_eir")
+///     .with_id("name")
+///     .with_qi(["gender", "age", "postcode"])
+///     .with_sensitive("disease")
+///     .with_parameter("l", 3);
+/// assert_eq!(spec.model()?.describe(), "EIR 3-diversity");
+/// # Ok::<(), datafusion::error::DataFusionError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Spec {
+    function: String,
+    id: Option<String>,
+    qi: Vec<String>,
+    sensitive: Option<String>,
+    keep: Vec<String>,
+    categorical: Vec<String>,
+    domains: BTreeMap<String, GivenDomain>,
+    /// Parameters of the model and options of the algorithm as they were written; checked when used.
+    parameters: BTreeMap<String, String>,
+    algorithm: String,
+    block: BlockSize,
+    pub(crate) notation: Notation,
+    pub(crate) null_id: NullId,
+    pub(crate) null_sensitive: NullSensitive,
+    pub(crate) contradictory: Contradictory,
+    pub(crate) normalize: bool,
+    key: Option<ReleaseKey>,
+    seeded: bool,
+}
+
+/// How many individuals an algorithm sees at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum BlockSize {
+    /// The whole table at once, as the papers do.
+    All,
+    /// Blocks of about this many similar individuals.
+    Individuals(u64),
+}
+
+/// A column's domain as the publisher states it, independent of the data.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum GivenDomain {
+    /// Smallest and largest value of a numeric column.
+    Range(String, String),
+    /// All values of a categorical column.
+    Values(Vec<String>),
+}
+
+impl Spec {
+    /// A spec for one of the anonymizing functions, such as `anonymize_eir`.
+    pub fn new(function: impl Into<String>) -> Self {
+        Self {
+            function: function.into(),
+            id: None,
+            qi: vec![],
+            sensitive: None,
+            keep: vec![],
+            categorical: vec![],
+            domains: BTreeMap::new(),
+            parameters: BTreeMap::new(),
+            algorithm: "danonyir".to_owned(),
+            block: BlockSize::Individuals(DEFAULT_BLOCK),
+            notation: Notation::default(),
+            null_id: NullId::default(),
+            null_sensitive: NullSensitive::default(),
+            contradictory: Contradictory::default(),
+            normalize: false,
+            key: None,
+            seeded: false,
+        }
+    }
+
+    /// The column that tells individuals apart; replaced by a random pseudonym.
+    pub fn with_id(mut self, column: impl Into<String>) -> Self {
+        self.id = Some(column.into());
+        self
+    }
+
+    /// The columns an attacker may know.
+    pub fn with_qi<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
+        self.qi = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The column to protect.
+    pub fn with_sensitive(mut self, column: impl Into<String>) -> Self {
+        self.sensitive = Some(column.into());
+        self
+    }
+
+    /// Other columns to publish as they are.
+    pub fn with_keep<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
+        self.keep = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Quasi-identifiers of a numeric type whose values are names, not amounts.
+    pub fn with_categorical<T: Into<String>>(
+        mut self,
+        columns: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.categorical = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// States a column's domain instead of learning it from the data.
+    pub fn with_domain(mut self, column: impl Into<String>, domain: GivenDomain) -> Self {
+        self.domains.insert(column.into(), domain);
+        self
+    }
+
+    /// Sets a parameter of the model or an option of the algorithm.
+    pub fn with_parameter(mut self, name: impl Into<String>, value: impl ToString) -> Self {
+        self.parameters.insert(name.into(), value.to_string());
+        self
+    }
+
+    /// Chooses the algorithm.
+    pub fn with_algorithm(mut self, name: impl Into<String>) -> Self {
+        self.algorithm = name.into();
+        self
+    }
+
+    /// Sets the block size.
+    pub fn with_block(mut self, block: BlockSize) -> Self {
+        self.block = block;
+        self
+    }
+
+    /// Chooses how generalized values are published.
+    pub fn with_notation(mut self, notation: Notation) -> Self {
+        self.notation = notation;
+        self
+    }
+
+    /// Chooses what happens to records without an id.
+    pub fn with_null_id(mut self, choice: NullId) -> Self {
+        self.null_id = choice;
+        self
+    }
+
+    /// Chooses what happens to records without a sensitive value.
+    pub fn with_null_sensitive(mut self, choice: NullSensitive) -> Self {
+        self.null_sensitive = choice;
+        self
+    }
+
+    /// Chooses what happens to individuals whose records disagree on a quasi-identifier.
+    pub fn with_contradictory(mut self, choice: Contradictory) -> Self {
+        self.contradictory = choice;
+        self
+    }
+
+    /// Counts sensitive values that differ only in case, spacing or Unicode form as one value.
+    pub fn with_normalize(mut self, normalize: bool) -> Self {
+        self.normalize = normalize;
+        self
+    }
+
+    /// Makes the release reproducible by whoever knows the seed. Leave it out for what you publish.
+    pub fn with_seed(mut self, seed: impl ToString) -> Self {
+        self.key = Some(ReleaseKey::from_seed(&seed.to_string()));
+        self.seeded = true;
+        self
+    }
+
+    /// The SQL function this spec belongs to; every message starts with it.
+    pub fn function(&self) -> &str {
+        &self.function
+    }
+
+    /// The id column.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The quasi-identifier columns.
+    pub fn qi(&self) -> &[String] {
+        &self.qi
+    }
+
+    /// The sensitive column.
+    pub fn sensitive(&self) -> Option<&str> {
+        self.sensitive.as_deref()
+    }
+
+    /// The kept columns.
+    pub fn keep(&self) -> &[String] {
+        &self.keep
+    }
+
+    /// The block size.
+    pub fn block(&self) -> BlockSize {
+        self.block
+    }
+
+    /// Domains stated by the publisher.
+    pub fn domains(&self) -> &BTreeMap<String, GivenDomain> {
+        &self.domains
+    }
+
+    /// Whether a quasi-identifier of a numeric type is to be treated as names.
+    pub(crate) fn is_categorical(&self, column: &str) -> bool {
+        self.categorical.iter().any(|c| c == column)
+    }
+
+    pub(crate) fn categorical(&self) -> &[String] {
+        &self.categorical
+    }
+
+    /// The algorithm's name.
+    pub fn algorithm_name(&self) -> &str {
+        &self.algorithm
+    }
+
+    /// Draws a release key unless the spec has one already.
+    pub(crate) fn with_key_drawn(mut self) -> Result<Self> {
+        if self.key.is_none() {
+            self.key = Some(ReleaseKey::random()?);
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn key(&self) -> Result<&ReleaseKey> {
+        self.key
+            .as_ref()
+            .ok_or_else(|| error::call(&self.function, "the spec has no release key yet"))
+    }
+
+    /// A parameter of the model or an option of the algorithm, as it was written.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    /// Whether the publisher gave a seed, so that the release can be reproduced.
+    pub fn is_seeded(&self) -> bool {
+        self.seeded
+    }
+
+    /// The model that the given parameters select.
+    pub fn model(&self) -> Result<Box<dyn Model>> {
+        let entry = self.model_entry()?;
+        let parameters = self.parse(entry.parameters)?;
+        (entry.build)(&parameters)
+            .map_err(|e| error::argument(&self.function, &e.parameter, e.message))
+    }
+
+    /// The entry of the model that the given parameters select.
+    pub(crate) fn model_entry(&self) -> Result<&'static ModelEntry> {
+        let offered: Vec<_> = model::offered_by(&self.function).collect();
+        if offered.is_empty() {
+            return Err(error::call(&self.function, "there is no such function"));
+        }
+        let chosen = offered.iter().copied().find(|entry| {
+            let given = |p: &Parameter| self.parameters.contains_key(p.name);
+            let others = offered.iter().flat_map(|o| o.parameters);
+            let foreign = others.filter(|p| entry.parameters.iter().all(|own| own.name != p.name));
+            entry.parameters.iter().all(|p| given(p) || !p.required)
+                && !foreign.into_iter().any(given)
+        });
+        chosen.ok_or_else(|| {
+            let combinations: Vec<_> = offered
+                .iter()
+                .map(|entry| {
+                    let names: Vec<_> = entry.parameters.iter().map(|p| p.name).collect();
+                    format!("{} ({})", names.join(", "), entry.help)
+                })
+                .collect();
+            error::call(
+                &self.function,
+                format!(
+                    "give the parameters of one model: {}",
+                    combinations.join("; or ")
+                ),
+            )
+        })
+    }
+
+    /// The algorithm with its options.
+    pub fn algorithm(&self) -> Result<Box<dyn Algorithm>> {
+        let entry = self.algorithm_entry()?;
+        let model = self.model()?;
+        (entry.serves)(model.as_ref()).map_err(|reason| {
+            error::argument(
+                &self.function,
+                "algorithm",
+                format!(
+                    "'{}' cannot give {}: {reason}",
+                    entry.name,
+                    model.describe()
+                ),
+            )
+        })?;
+        let options = self.parse(entry.options)?;
+        (entry.build)(&options)
+            .map_err(|e| error::argument(&self.function, &e.parameter, e.message))
+    }
+
+    pub(crate) fn algorithm_entry(&self) -> Result<&'static algorithm::AlgorithmEntry> {
+        algorithm::find(&self.algorithm).ok_or_else(|| {
+            let names: Vec<_> = algorithm::ALGORITHMS.iter().map(|a| a.name).collect();
+            error::argument(
+                &self.function,
+                "algorithm",
+                format!(
+                    "must be one of '{}', not '{}'{}",
+                    names.join("', '"),
+                    self.algorithm,
+                    error::did_you_mean(&self.algorithm, names.iter().copied())
+                ),
+            )
+        })
+    }
+
+    /// Checks everything that can be checked without the input: roles, parameters, options.
+    pub fn validate(&self) -> Result<()> {
+        let model = self.model_entry()?;
+        let algorithm = self.algorithm_entry()?;
+        let known = || model.parameters.iter().chain(algorithm.options);
+        for name in self.parameters.keys() {
+            if known().all(|p| p.name != name.as_str()) {
+                let nearest = error::did_you_mean(name, known().map(|p| p.name));
+                return Err(error::call(
+                    &self.function,
+                    format!("there is no argument '{name}'{nearest}"),
+                ));
+            }
+        }
+        self.algorithm()?;
+        if self.block == BlockSize::Individuals(0) {
+            return Err(error::argument(
+                &self.function,
+                "block",
+                "must be 'all' or a number of individuals of at least 1, not 0",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reads the given values of declared parameters.
+    fn parse(&self, declared: &[Parameter]) -> Result<Parameters> {
+        let mut parameters = Parameters::default();
+        for parameter in declared {
+            match self.parameters.get(parameter.name) {
+                Some(text) => {
+                    let value = parameter
+                        .parse(text)
+                        .map_err(|e| error::argument(&self.function, &e.parameter, e.message))?;
+                    parameters.set(parameter.name, value);
+                }
+                None if parameter.required => {
+                    return Err(error::argument(
+                        &self.function,
+                        parameter.name,
+                        format!("is missing: {}", parameter.help),
+                    ));
+                }
+                None => {}
+            }
+        }
+        Ok(parameters)
+    }
+}
+
+/// Names and numbers only: what EXPLAIN may show. Never the key, the seed or a stated domain.
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let model = self.model().map(|m| m.describe()).unwrap_or_default();
+        write!(
+            f,
+            "{model}, algorithm={}, id={}, qi=[{}], sensitive={}",
+            self.algorithm,
+            self.id.as_deref().unwrap_or_default(),
+            self.qi.join(", "),
+            self.sensitive.as_deref().unwrap_or_default(),
+        )?;
+        if !self.keep.is_empty() {
+            write!(f, ", keep=[{}]", self.keep.join(", "))?;
+        }
+        let seed = if self.seeded { "given" } else { "random" };
+        write!(f, ", notation={}, seed={seed}", self.notation.name())
+    }
+}

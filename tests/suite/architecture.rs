@@ -1,0 +1,100 @@
+//! Which room may call which.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms with what they may import of the crate, and whether they may know DataFusion beyond Arrow.
+const RULES: &[(&str, &[&str], bool)] = &[
+    ("table", &[], false),
+    ("model", &["table"], false),
+    ("algorithm", &["model", "table"], false),
+    ("verify", &[], false),
+    ("coding", &["table"], false),
+    ("spec", &["algorithm", "coding", "error", "model"], true),
+    ("logical", &["error", "spec"], true),
+    (
+        "physical",
+        &[
+            "algorithm",
+            "coding",
+            "error",
+            "model",
+            "spec",
+            "table",
+            "verify",
+        ],
+        true,
+    ),
+    ("planner", &["logical", "physical", "spec"], true),
+    ("codec", &["logical", "physical", "spec"], true),
+    (
+        "functions",
+        &["algorithm", "error", "logical", "model", "spec"],
+        true,
+    ),
+];
+
+#[test]
+fn rooms_import_only_what_they_may() {
+    let src = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut rooms = vec![];
+    for entry in fs::read_dir(&src).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rooms.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    rooms.sort();
+    let mut ruled: Vec<_> = RULES.iter().map(|(room, ..)| (*room).to_owned()).collect();
+    ruled.sort();
+    assert_eq!(rooms, ruled, "every room has a rule");
+
+    let mut broken = vec![];
+    for (room, allowed, engine) in RULES {
+        for file in sources(&src.join(room)) {
+            let text = fs::read_to_string(&file).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            for (number, line) in code.lines().enumerate() {
+                if line.trim_start().starts_with("//") {
+                    continue;
+                }
+                let foreign = imports(line, "crate::")
+                    .any(|module| module != *room && !allowed.contains(&module));
+                let engine_use = imports(line, "datafusion::").any(|m| m != "arrow") && !engine;
+                if foreign || engine_use {
+                    broken.push(format!(
+                        "{}:{}: {}",
+                        file.display(),
+                        number + 1,
+                        line.trim()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The first segments of all paths in a line that start with `prefix`.
+fn imports<'a>(line: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    line.match_indices(prefix).map(move |(at, _)| {
+        let rest = &line[at + prefix.len()..];
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        &rest[..end]
+    })
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = vec![];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}

@@ -1,0 +1,54 @@
+//! The same seed gives the same rows, however the work is divided.
+
+use datafusion::prelude::SessionConfig;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::engine::{context, rows};
+
+const SAMPLE: &str = "SELECT * FROM sample_patients(240, 5)";
+
+async fn release(partitions: usize, batch_size: usize, shuffle: u64) -> Vec<Vec<String>> {
+    let config = SessionConfig::new()
+        .with_target_partitions(partitions)
+        .with_batch_size(batch_size);
+    let ctx = context(config);
+    let frame = ctx.sql(SAMPLE).await.unwrap();
+    let batches = frame.collect().await.unwrap();
+    let schema = batches[0].schema();
+    let whole = datafusion::arrow::compute::concat_batches(&schema, &batches).unwrap();
+    let mut order: Vec<u32> = (0..whole.num_rows() as u32).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(shuffle));
+    let parts: Vec<_> = order
+        .chunks(1 + order.len() / (1 + shuffle as usize))
+        .map(|rows| {
+            let rows = datafusion::arrow::array::UInt32Array::from(rows.to_vec());
+            vec![datafusion::arrow::compute::take_record_batch(&whole, &rows).unwrap()]
+        })
+        .collect();
+    let table = datafusion::datasource::MemTable::try_new(schema, parts).unwrap();
+    ctx.register_table("t", std::sync::Arc::new(table)).unwrap();
+    let sql = "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex, race], sensitive => diagnosis, \
+               keep => [ward], l => 3, block => 60, seed => 11)";
+    let mut rows = rows(&ctx, sql).await.unwrap();
+    rows.sort();
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_batches_and_order_do_not_matter() {
+    let first = release(1, 8192, 0).await;
+    assert!(first.len() > 1_000);
+    let mut combinations = 0;
+    for partitions in [1, 2, 3, 8, 64] {
+        for batch_size in [1, 7, 8192] {
+            // Batches of one row are slow; one shuffle of them is enough.
+            for shuffle in 0..if batch_size == 1 { 1 } else { 3 } {
+                assert_eq!(release(partitions, batch_size, shuffle).await, first);
+                combinations += 1;
+            }
+        }
+    }
+    assert_eq!(combinations, 35);
+}

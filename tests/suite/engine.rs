@@ -1,0 +1,47 @@
+//! What the other modules share: contexts, tables, results.
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::Result;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_anonymize::register_all;
+
+/// A context with our functions.
+pub fn context(config: SessionConfig) -> SessionContext {
+    let ctx = SessionContext::new_with_config(config);
+    register_all(&ctx).unwrap();
+    ctx
+}
+
+/// A context with the table `patients` of the paper's running example.
+pub async fn with_patients() -> SessionContext {
+    let ctx = context(SessionConfig::new().with_target_partitions(2));
+    for statement in include_str!("../../sql/patients.sql").split(';') {
+        if !statement.trim().is_empty() {
+            ctx.sql(statement).await.unwrap().collect().await.unwrap();
+        }
+    }
+    ctx
+}
+
+/// Runs a query.
+pub async fn rows(ctx: &SessionContext, sql: &str) -> Result<Vec<Vec<String>>> {
+    Ok(printed(&ctx.sql(sql).await?.collect().await?))
+}
+
+/// Every cell as text.
+pub fn printed(batches: &[RecordBatch]) -> Vec<Vec<String>> {
+    let options = FormatOptions::default().with_null("NULL");
+    let mut rows = vec![];
+    for batch in batches {
+        let formats: Vec<_> = batch
+            .columns()
+            .iter()
+            .map(|c| ArrayFormatter::try_new(c.as_ref(), &options).unwrap())
+            .collect();
+        for i in 0..batch.num_rows() {
+            rows.push(formats.iter().map(|f| f.value(i).to_string()).collect());
+        }
+    }
+    rows
+}
