@@ -23,7 +23,7 @@ use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistr
 use datafusion_cli::pool_type::PoolType;
 
 /// How many of the largest consumers an out-of-memory error names.
-const TOP_CONSUMERS: NonZeroUsize = NonZeroUsize::new(3).expect("not zero");
+const TOP_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
 
 /// How to run statements.
 #[derive(Debug)]

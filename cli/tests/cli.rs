@@ -1,5 +1,7 @@
 //! The program as others meet it: arguments, standard streams, exit codes.
 
+#![allow(clippy::expect_used)] // a test that cannot start the program has failed
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
 use datafusion::datasource::listing::{
     ListingTable, ListingTableConfig, ListingTableConfigExt, ListingTableUrl,
@@ -73,9 +73,10 @@ async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider
         DataFusionError::Plan(format!("cannot read '{path}': {}", e.strip_backtrace()))
     };
     let url = ListingTableUrl::parse(path).map_err(unreadable)?;
-    let store = datafusion::catalog::Session::runtime_env(state)
-        .object_store(&url)
-        .map_err(unreadable)?;
+    let Ok(store) = Session::runtime_env(state).object_store(&url) else {
+        let place = url.object_store();
+        return plan_err!("cannot read '{path}': the session has no object store for {place}");
+    };
     let first = url
         .list_all_files(state, store.as_ref(), "")
         .await
@@ -85,7 +86,7 @@ async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider
     match first {
         Some(Ok(_)) => {}
         Some(Err(e)) => return Err(unreadable(e)),
-        None => return plan_err!("there is no file at '{path}'"),
+        None => return plan_err!("there is no table or file '{path}'"),
     }
     let config = ListingTableConfig::new(url)
         .infer(state)

@@ -28,19 +28,17 @@ mod patient;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use async_trait::async_trait;
 use datafusion::arrow::array::{
     ArrayRef, Date32Builder, Int32Builder, RecordBatch, StringViewBuilder,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
 use datafusion::catalog::streaming::StreamingTable;
-use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, plan_err};
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
-use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 
 use patient::{MAX_DIAGNOSES, Patient, Population};
 
@@ -69,84 +67,44 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
-/// A table of `individuals` made-up patients, about 9.3 records each; see [`SamplePatients`].
+/// A table of `individuals` made-up patients, about 9.3 records each.
 ///
 /// The rows depend on `individuals` and `seed` alone. They are made while they are read, so a large
 /// sample needs no more memory than a small one.
+///
+/// ```
+/// # use datafusion::prelude::SessionContext;
+/// # #[tokio::main]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let context = SessionContext::new();
+/// context.register_table("patients", datafusion_anonymize::sample_patients(100, 1)?)?;
+/// let women = context.sql("SELECT DISTINCT patient_id FROM patients WHERE sex = 'F'").await?;
+/// assert!((40..70).contains(&women.count().await?));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
 /// If `individuals` is 0 or above 100,000,000.
 pub fn sample_patients(individuals: u64, seed: u64) -> Result<Arc<dyn TableProvider>> {
-    Ok(Arc::new(SamplePatients::try_new(individuals, seed)?))
-}
-
-/// The table behind `sample_patients(individuals => n, seed => s)`.
-#[derive(Debug)]
-pub struct SamplePatients {
-    individuals: u64,
-    seed: u64,
-    table: StreamingTable,
-}
-
-impl SamplePatients {
-    /// A table of `individuals` made-up patients.
-    ///
-    /// # Errors
-    ///
-    /// If `individuals` is 0 or above 100,000,000.
-    pub fn try_new(individuals: u64, seed: u64) -> Result<Self> {
-        if !(1..=MAX_INDIVIDUALS).contains(&individuals) {
-            return plan_err!(
-                "sample_patients: argument individuals must be between 1 and {MAX_INDIVIDUALS}, got {individuals}"
-            );
-        }
-        let sample = Sample::new(seed);
-        let partitions = individuals
-            .div_ceil(INDIVIDUALS_PER_PARTITION)
-            .min(MAX_PARTITIONS);
-        let partitions = (0..partitions)
-            .map(|i| individuals * i / partitions..individuals * (i + 1) / partitions)
-            .map(|numbers| Arc::new(Partition { sample, numbers }) as Arc<dyn PartitionStream>)
-            .collect();
-        let table = StreamingTable::try_new(Arc::clone(&SCHEMA), partitions)?;
-        Ok(Self {
-            individuals,
-            seed,
-            table,
-        })
+    if !(1..=MAX_INDIVIDUALS).contains(&individuals) {
+        return plan_err!(
+            "sample_patients: argument individuals must be between 1 and {MAX_INDIVIDUALS}, got {individuals}"
+        );
     }
-
-    /// How many patients it has.
-    pub fn individuals(&self) -> u64 {
-        self.individuals
-    }
-
-    /// The seed that they were drawn with.
-    pub fn seed(&self) -> u64 {
-        self.seed
-    }
-}
-
-#[async_trait]
-impl TableProvider for SamplePatients {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&SCHEMA)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.table.scan(state, projection, filters, limit).await
-    }
+    let sample = Sample::new(seed);
+    let partitions = individuals
+        .div_ceil(INDIVIDUALS_PER_PARTITION)
+        .min(MAX_PARTITIONS);
+    let partitions = (0..partitions)
+        .map(|i| individuals * i / partitions..individuals * (i + 1) / partitions)
+        .map(|numbers| Arc::new(Partition { sample, numbers }) as Arc<dyn PartitionStream>)
+        .collect();
+    Ok(Arc::new(StreamingTable::try_new(
+        Arc::clone(&SCHEMA),
+        partitions,
+    )?))
 }
 
 /// What the seed decides.
@@ -403,7 +361,7 @@ mod tests {
     #[test]
     fn individuals_out_of_range_are_refused() {
         for individuals in [0, MAX_INDIVIDUALS + 1] {
-            let error = SamplePatients::try_new(individuals, 1).map(|_| ());
+            let error = sample_patients(individuals, 1).map(|_| ());
             assert!(error.is_err_and(|error| error.to_string().contains("individuals")));
         }
     }

@@ -195,7 +195,7 @@ impl Parameter {
         };
         value.ok_or_else(|| ParameterError {
             parameter: self.name.to_owned(),
-            message: format!("must be {}, not {text}", self.kind),
+            message: format!("must be {}, not '{text}'", self.kind),
         })
     }
 }

@@ -23,7 +23,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::operator::{ascending, column, only_child, properties};
+use super::operator::{ascending, column, only_child, properties, show};
 use super::outcome::Outcome;
 use super::release::{BlockMetrics, BlockWork};
 use crate::algorithm::Cancel;
@@ -77,8 +77,8 @@ impl AnonymizeExec {
 }
 
 impl DisplayAs for AnonymizeExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AnonymizeExec: {}", self.spec)
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(t, f, "AnonymizeExec", &self.spec.facts())
     }
 }
 

@@ -8,7 +8,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, exec_datafusion_err, internal_err};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::EmissionType;
@@ -23,7 +23,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 use tokio::sync::OnceCell;
 
-use super::operator::properties;
+use super::operator::{properties, show};
 use crate::coding::{Domains, Keys, Profile, QiColumn, Router};
 use crate::error;
 use crate::spec::{BlockSize, Layout, Spec, StatedDomain, stated_domains};
@@ -39,7 +39,8 @@ pub struct BlockExec {
     profile: Arc<dyn ExecutionPlan>,
     individuals: Arc<dyn ExecutionPlan>,
     stated: Arc<Vec<Option<StatedDomain>>>,
-    routes: Arc<OnceCell<Routes>>,
+    /// Learned once, by whichever partition comes first; a failure is everybody's.
+    routes: Arc<OnceCell<Result<Routes, Arc<DataFusionError>>>>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
@@ -93,13 +94,17 @@ impl BlockExec {
 }
 
 impl DisplayAs for BlockExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = match self.spec.block() {
             BlockSize::All => "all".to_owned(),
             BlockSize::Individuals(n) => n.to_string(),
         };
         let stated: Vec<_> = self.spec.domains().keys().map(String::as_str).collect();
-        write!(f, "BlockExec: block={size}, domain=[{}]", stated.join(", "))
+        let mut facts = vec![("block", size)];
+        if !stated.is_empty() {
+            facts.push(("domain", format!("[{}]", stated.join(", "))));
+        }
+        show(t, f, "BlockExec", &facts)
     }
 }
 
@@ -162,8 +167,10 @@ impl ExecutionPlan for BlockExec {
         };
         let stream = async_stream::try_stream! {
             let routes = routes
-                .get_or_try_init(|| assigner.learn(profile, context))
-                .await?;
+                .get_or_init(async || assigner.learn(profile, context).await.map_err(Arc::new))
+                .await
+                .as_ref()
+                .map_err(DataFusionError::from)?;
             while let Some(batch) = individuals.next().await {
                 let batch = batch?;
                 let timer = baseline.elapsed_compute().timer();

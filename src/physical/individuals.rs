@@ -27,7 +27,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::operator::{ascending, column, only_child, properties};
+use super::operator::{ascending, column, only_child, properties, show};
 use crate::coding::rows;
 use crate::error;
 use crate::spec::{Choice, Contradictory, Layout, NullSensitive, Spec};
@@ -82,13 +82,12 @@ impl IndividualsExec {
 }
 
 impl DisplayAs for IndividualsExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "IndividualsExec: contradictory={}, null_sensitive={}",
-            self.spec.contradictory.name(),
-            self.spec.null_sensitive.name()
-        )
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let facts = [
+            ("contradictory", self.spec.contradictory.name().to_owned()),
+            ("null_sensitive", self.spec.null_sensitive.name().to_owned()),
+        ];
+        show(t, f, "IndividualsExec", &facts)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What all operators have in common.
 
+use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::compute::SortOptions;
@@ -9,7 +10,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::{ExecutionPlan, Partitioning, PlanProperties};
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 
 /// Properties of an operator that promises nothing about order or partitioning but the number of partitions.
 pub(super) fn properties(
@@ -52,5 +53,19 @@ pub(super) fn only_child(
     match (children.pop(), children.pop()) {
         (Some(child), None) => Ok(child),
         _ => internal_err!("expected one child"),
+    }
+}
+
+/// Shows an operator with its facts, on one line or, in a tree, one line each.
+pub(super) fn show(
+    format: DisplayFormatType,
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    facts: &[(&str, String)],
+) -> fmt::Result {
+    let facts = facts.iter().map(|(key, value)| format!("{key}={value}"));
+    match format {
+        DisplayFormatType::TreeRender => facts.into_iter().try_for_each(|fact| writeln!(f, "{fact}")),
+        _ => write!(f, "{name}: {}", facts.collect::<Vec<_>>().join(", ")),
     }
 }

@@ -75,7 +75,7 @@ impl Outcome {
                     parameter,
                     best: None,
                 }) => {
-                    format!("{model} cannot be reached with any {parameter}")
+                    format!("{model} cannot be reached, nor can any other {parameter}")
                 }
                 None => format!("{model} would suppress every individual"),
             },

@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::operator::{only_child, properties};
+use super::operator::{only_child, properties, show};
 use crate::coding::{Kind, Profile};
 use crate::spec::Spec;
 
@@ -76,8 +76,9 @@ impl ProfileExec {
 }
 
 impl DisplayAs for ProfileExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ProfileExec: qi=[{}]", self.spec.qi().join(", "))
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let qi = format!("[{}]", self.spec.qi().join(", "));
+        show(t, f, "ProfileExec", &[("qi", qi)])
     }
 }
 

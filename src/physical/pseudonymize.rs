@@ -24,7 +24,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::operator::{only_child, properties};
+use super::operator::{only_child, properties, show};
 use crate::coding::canonical;
 use crate::error;
 use crate::spec::{NullId, Spec, tagged_schema};
@@ -70,12 +70,9 @@ impl PseudonymizeExec {
 }
 
 impl DisplayAs for PseudonymizeExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "PseudonymizeExec: id={}",
-            self.spec.id().unwrap_or_default()
-        )
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.spec.id().unwrap_or_default().to_owned();
+        show(t, f, "PseudonymizeExec", &[("id", id)])
     }
 }
 

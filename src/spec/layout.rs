@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! input       whatever the query gives
-//! canonical   id, qi…, sensitive, keep…                        plain types, only columns with a role
+//! canonical   __id_…, __qi_…, __sensitive_…, __keep_…          plain types, only columns with a role
 //! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone
 //! individuals __order, __pseudonym, qi…, __records             one row per individual
 //! blocks      __block, __domains, then as individuals
@@ -47,12 +47,18 @@ impl Layout {
         if fields.len() != qi_count + 2 + spec.keep().len() {
             return datafusion::common::internal_err!("the input is not in canonical form");
         }
-        let qi: Vec<_> = fields[1..=qi_count].iter().map(fresh).collect();
+        let named = |names: &[String], fields: &[Arc<Field>]| -> Vec<Field> {
+            let pairs = names.iter().zip(fields);
+            pairs.map(|(name, f)| Field::new(name, f.data_type().clone(), true)).collect()
+        };
+        let qi = named(spec.qi(), &fields[1..=qi_count]);
         let mut kinds = Vec::with_capacity(qi_count);
         for field in &qi {
             kinds.push(kind_of(spec, field.name(), field.data_type())?);
         }
-        let record = fields[qi_count + 1..].iter().map(fresh).collect();
+        let sensitive = spec.sensitive().unwrap_or_default().to_owned();
+        let names: Vec<String> = [sensitive].into_iter().chain(spec.keep().iter().cloned()).collect();
+        let record = named(&names, &fields[qi_count + 1..]).into();
         Ok(Self {
             canonical,
             kinds,
@@ -244,7 +250,9 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
         }
         let expr = Expr::Column(column);
         let expr = if *from == to { expr } else { cast(expr, to) };
-        projection.push(expr.alias(name));
+        // No output column has the name of an input column: rules of the optimizer that route expressions by name
+        // find nothing below our node.
+        projection.push(expr.alias(format!("__{role}_{name}")));
     }
     check_side_roles(spec)?;
     Ok(projection)

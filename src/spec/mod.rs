@@ -343,6 +343,25 @@ impl Spec {
         })
     }
 
+    /// Names and numbers only: what EXPLAIN may show. Never the key, the seed or a stated domain.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let model = self.model().map(|m| m.describe()).unwrap_or_default();
+        let mut facts = vec![
+            ("model", model),
+            ("algorithm", self.algorithm.clone()),
+            ("id", self.id.clone().unwrap_or_default()),
+            ("qi", format!("[{}]", self.qi.join(", "))),
+            ("sensitive", self.sensitive.clone().unwrap_or_default()),
+        ];
+        if !self.keep.is_empty() {
+            facts.push(("keep", format!("[{}]", self.keep.join(", "))));
+        }
+        facts.push(("notation", self.notation.name().to_owned()));
+        let seed = if self.seeded { "given" } else { "random" };
+        facts.push(("seed", seed.to_owned()));
+        facts
+    }
+
     /// Checks everything that can be checked without the input: roles, parameters, options.
     pub fn validate(&self) -> Result<()> {
         let model = self.model_entry()?;
@@ -393,22 +412,11 @@ impl Spec {
     }
 }
 
-/// Names and numbers only: what EXPLAIN may show. Never the key, the seed or a stated domain.
+/// The facts on one line.
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let model = self.model().map(|m| m.describe()).unwrap_or_default();
-        write!(
-            f,
-            "{model}, algorithm={}, id={}, qi=[{}], sensitive={}",
-            self.algorithm,
-            self.id.as_deref().unwrap_or_default(),
-            self.qi.join(", "),
-            self.sensitive.as_deref().unwrap_or_default(),
-        )?;
-        if !self.keep.is_empty() {
-            write!(f, ", keep=[{}]", self.keep.join(", "))?;
-        }
-        let seed = if self.seeded { "given" } else { "random" };
-        write!(f, ", notation={}, seed={seed}", self.notation.name())
+        let facts = self.facts();
+        let facts: Vec<_> = facts.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        f.write_str(&facts.join(", "))
     }
 }

@@ -15,7 +15,12 @@ pub fn context(config: SessionConfig) -> SessionContext {
 
 /// A context with the table `patients` of the paper's running example.
 pub async fn with_patients() -> SessionContext {
-    let ctx = context(SessionConfig::new().with_target_partitions(2));
+    with_patients_in(2).await
+}
+
+/// The same with so many partitions.
+pub async fn with_patients_in(partitions: usize) -> SessionContext {
+    let ctx = context(SessionConfig::new().with_target_partitions(partitions));
     for statement in include_str!("../../sql/patients.sql").split(';') {
         if !statement.trim().is_empty() {
             ctx.sql(statement).await.unwrap().collect().await.unwrap();

@@ -1,6 +1,6 @@
 //! Bad input: every message names the function and the argument, says what is allowed, and holds no cell.
 
-use crate::engine::{rows, with_patients};
+use crate::engine::{rows, with_patients_in};
 
 /// A good call, to be spoiled.
 const GOOD: &str = "id => name, qi => [gender, age, postcode], sensitive => disease, l => 3";
@@ -124,7 +124,8 @@ const CELLS: &[&str] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages() {
-    let ctx = with_patients().await;
+    // One partition, so that the counts in messages do not depend on the release key.
+    let ctx = with_patients_in(1).await;
     rows(
         &ctx,
         &format!("SELECT * FROM anonymize_eir(patients, {GOOD})"),

@@ -55,7 +55,7 @@ fn predicate(rng: &mut ChaCha8Rng, depth: u32) -> String {
         5 => format!("(SELECT count(*) FROM patients) > {count}"),
         6 => format!("(SELECT max(age) FROM patients WHERE age < {age}) IS NOT NULL"),
         7 => format!("random() < {}", rng.random_range(0..2) * 2 - 1),
-        _ => format!("disease IN (SELECT disease FROM patients WHERE age > {age})"),
+        _ => format!("disease IN (SELECT disease AS d FROM patients WHERE age > {age})"),
     }
 }
 
@@ -97,7 +97,7 @@ async fn nothing_passes_below_the_node() {
 #[tokio::test(flavor = "multi_thread")]
 async fn canary() {
     let n = 400;
-    let token = |kind: &str, i: usize| format!("{kind}canary{:08x}", i as u32 * 2_654_435_761u32);
+    let token = |kind: &str, i: usize| format!("{kind}canary{:08x}", (i as u32).wrapping_mul(2_654_435_761));
     let column = |kind: &'static str, every: usize| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(
             (0..n).map(|i| token(kind, i / every)),

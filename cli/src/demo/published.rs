@@ -91,7 +91,7 @@ impl Published {
         let qualified = self.each(", ", |column| format!("c.{}", column.heading));
         let shown = self.each(", ", |column| shortened(column.heading));
         format!(
-            "SELECT individual, {shown}, diagnosis FROM (\
+            "SELECT left(CAST(individual AS VARCHAR), 8) || '…' AS individual, {shown}, diagnosis FROM (\
                SELECT r.individual, {qualified}, r.diagnosis, row_number() OVER \
                  (PARTITION BY r.individual ORDER BY r.diagnosis) AS nth \
                FROM readable r JOIN (\
