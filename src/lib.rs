@@ -28,7 +28,10 @@ pub mod table;
 pub mod verify;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
-pub use functions::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry, sample_patients};
+pub use functions::{
+    ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, FUNCTIONS,
+    FunctionEntry, sample_patients,
+};
 pub use logical::{AnonymizeNode, anonymize};
 pub use physical::{
     AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec, Summary,

@@ -65,7 +65,9 @@ pub(super) fn show(
 ) -> fmt::Result {
     let facts = facts.iter().map(|(key, value)| format!("{key}={value}"));
     match format {
-        DisplayFormatType::TreeRender => facts.into_iter().try_for_each(|fact| writeln!(f, "{fact}")),
+        DisplayFormatType::TreeRender => {
+            facts.into_iter().try_for_each(|fact| writeln!(f, "{fact}"))
+        }
         _ => write!(f, "{name}: {}", facts.collect::<Vec<_>>().join(", ")),
     }
 }

@@ -49,7 +49,9 @@ impl Layout {
         }
         let named = |names: &[String], fields: &[Arc<Field>]| -> Vec<Field> {
             let pairs = names.iter().zip(fields);
-            pairs.map(|(name, f)| Field::new(name, f.data_type().clone(), true)).collect()
+            pairs
+                .map(|(name, f)| Field::new(name, f.data_type().clone(), true))
+                .collect()
         };
         let qi = named(spec.qi(), &fields[1..=qi_count]);
         let mut kinds = Vec::with_capacity(qi_count);
@@ -57,7 +59,10 @@ impl Layout {
             kinds.push(kind_of(spec, field.name(), field.data_type())?);
         }
         let sensitive = spec.sensitive().unwrap_or_default().to_owned();
-        let names: Vec<String> = [sensitive].into_iter().chain(spec.keep().iter().cloned()).collect();
+        let names: Vec<String> = [sensitive]
+            .into_iter()
+            .chain(spec.keep().iter().cloned())
+            .collect();
         let record = named(&names, &fields[qi_count + 1..]).into();
         Ok(Self {
             canonical,

@@ -416,7 +416,10 @@ impl Spec {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts = self.facts();
-        let facts: Vec<_> = facts.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let facts: Vec<_> = facts
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
         f.write_str(&facts.join(", "))
     }
 }

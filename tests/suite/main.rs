@@ -2,9 +2,13 @@
 
 mod architecture;
 mod codec;
+mod conformance;
 mod determinism;
+mod documents;
 mod engine;
 mod errors;
+mod hosts;
 mod leaks;
+mod memory;
 mod properties;
 mod slt;

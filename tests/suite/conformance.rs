@@ -1,0 +1,249 @@
+//! What every model and every algorithm must do. New entries of the lists join by being in them.
+
+use datafusion_anonymize::FUNCTIONS;
+use datafusion_anonymize::algorithm::{ALGORITHMS, Cancel};
+use datafusion_anonymize::model::{MODELS, Member, Model, ParameterKind, Parameters};
+use datafusion_anonymize::table::{Block, Categorical, Fingerprints, Numeric, QuasiIdentifier};
+use datafusion_anonymize::verify::{Published, Requirement, verify};
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A model with parameters as a user would write them.
+struct Case {
+    model: Box<dyn Model>,
+    requirement: Requirement,
+}
+
+/// Every model with several values of its parameters.
+fn cases() -> Vec<Case> {
+    let mut cases = vec![];
+    for entry in MODELS {
+        for (count, share) in [(2, "0.7"), (3, "0.5"), (4, "0.34")] {
+            let texts: Vec<(&str, String)> = entry
+                .parameters
+                .iter()
+                .map(|p| match p.kind {
+                    ParameterKind::Integer { .. } => (p.name, count.to_string()),
+                    ParameterKind::Share => (p.name, share.to_owned()),
+                })
+                .collect();
+            let mut parameters = Parameters::default();
+            for (parameter, (name, text)) in entry.parameters.iter().zip(&texts) {
+                parameters.set(*name, parameter.parse(text).unwrap());
+            }
+            let text = |name: &str| {
+                texts
+                    .iter()
+                    .find(|(n, _)| *n == name)
+                    .map(|(_, t)| t.as_str())
+            };
+            let requirement = Requirement::named(entry.name, text);
+            cases.push(Case {
+                model: (entry.build)(&parameters).unwrap(),
+                requirement: requirement
+                    .unwrap_or_else(|| panic!("verify/ does not know {}", entry.name)),
+            });
+        }
+    }
+    cases
+}
+
+fn block(rng: &mut ChaCha8Rng) -> Block {
+    let n = rng.random_range(1..=40);
+    let mut fingerprints = Fingerprints::new();
+    let mut records = vec![];
+    let values = rng.random_range(2..=9);
+    for _ in 0..n {
+        let mut codes: Vec<u32> = (0..rng.random_range(1..=4))
+            .map(|_| rng.random_range(0..values))
+            .collect();
+        fingerprints.push(&mut codes);
+        records.push(codes.len() as u32);
+    }
+    let ages: Vec<u32> = (0..n).map(|_| rng.random_range(0..=9)).collect();
+    let numeric = Numeric {
+        lo: ages.clone(),
+        hi: ages,
+        step: 2,
+    };
+    let categorical = Categorical {
+        offsets: (0..=n).collect(),
+        codes: (0..n).map(|_| rng.random_range(0..4)).collect(),
+        cardinality: 4,
+        step: 6,
+    };
+    let qi = vec![
+        QuasiIdentifier::Numeric(numeric),
+        QuasiIdentifier::Categorical(categorical),
+    ];
+    Block::new(qi, fingerprints, records, 18)
+}
+
+/// Whether the verifier accepts these individuals as one class.
+fn accepted(block: &Block, class: &[u32], requirement: &Requirement) -> bool {
+    let (mut names, mut values) = (vec![], vec![]);
+    for i in class {
+        for value in block.fingerprints().of(*i) {
+            names.push(i.to_string());
+            values.push(*value);
+        }
+    }
+    let names: ArrayRef = Arc::new(StringArray::from(names));
+    let values: ArrayRef = Arc::new(UInt32Array::from(values));
+    verify(
+        &Published::from_columns(&[], &names, &values).unwrap(),
+        requirement,
+    )
+    .is_ok()
+}
+
+fn member(block: &Block, i: u32) -> Member<'_> {
+    Member {
+        records: block.records(i),
+        fingerprint: block.fingerprints().of(i),
+    }
+}
+
+fn satisfied(block: &Block, class: &[u32], model: &dyn Model) -> bool {
+    let mut tally = model.tally();
+    for i in class {
+        tally.add(member(block, *i));
+    }
+    tally.satisfied()
+}
+
+#[test]
+fn models_agree_with_the_verifier() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let cases = cases();
+    for _ in 0..1_000 {
+        let block = block(&mut rng);
+        for case in &cases {
+            let (model, requirement) = (case.model.as_ref(), &case.requirement);
+            let n = block.len() as u32;
+            let cut = rng.random_range(0..=n);
+            let (left, right): (Vec<u32>, Vec<u32>) = ((0..cut).collect(), (cut..n).collect());
+            for class in [&left, &right] {
+                let holds = satisfied(&block, class, model);
+                assert_eq!(
+                    holds,
+                    !class.is_empty() && accepted(&block, class, requirement),
+                    "{}",
+                    model.describe()
+                );
+                assert!(
+                    !holds || class.len() >= model.min_individuals(),
+                    "{}",
+                    model.describe()
+                );
+            }
+            // The closure flags tell the truth.
+            let whole: Vec<u32> = (0..n).collect();
+            let (a, b) = (
+                satisfied(&block, &left, model),
+                satisfied(&block, &right, model),
+            );
+            if model.closure().union && a && b {
+                assert!(
+                    satisfied(&block, &whole, model),
+                    "{}: union",
+                    model.describe()
+                );
+            }
+            if model.closure().extension && a {
+                assert!(
+                    satisfied(&block, &whole, model),
+                    "{}: extension",
+                    model.describe()
+                );
+            }
+            // Where the model says that nothing can be reached, nothing is.
+            let infeasible = model
+                .feasible(&mut whole.iter().map(|i| member(&block, *i)))
+                .is_err();
+            assert!(!(infeasible && (a || b)), "{}: feasible", model.describe());
+        }
+    }
+}
+
+#[test]
+fn algorithms_form_valid_classes() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let cases = cases();
+    for entry in ALGORITHMS {
+        let algorithm = (entry.build)(&Parameters::default()).unwrap();
+        for _ in 0..1_000 {
+            let block = block(&mut rng);
+            for case in cases
+                .iter()
+                .filter(|c| (entry.serves)(c.model.as_ref()).is_ok())
+            {
+                let run = || {
+                    algorithm
+                        .form_classes(&block, case.model.as_ref(), &Cancel::default())
+                        .unwrap()
+                };
+                let classes = run();
+                assert_eq!(
+                    classes,
+                    run(),
+                    "{}: the same block gives the same classes",
+                    entry.name
+                );
+                let mut all: Vec<u32> = classes.classes.concat();
+                all.extend(&classes.suppressed);
+                all.sort_unstable();
+                assert_eq!(
+                    all,
+                    (0..block.len() as u32).collect::<Vec<_>>(),
+                    "{}: nobody lost",
+                    entry.name
+                );
+                for class in &classes.classes {
+                    assert!(accepted(&block, class, &case.requirement), "{}", entry.name);
+                }
+            }
+        }
+        let cancelled = Cancel::default();
+        cancelled.cancel();
+        let block = block(&mut rng);
+        assert!(
+            algorithm
+                .form_classes(&block, cases[0].model.as_ref(), &cancelled)
+                .is_err(),
+            "{} stops when told",
+            entry.name
+        );
+    }
+}
+
+#[test]
+fn everything_has_a_page() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let functions = FUNCTIONS.iter().map(|f| f.name);
+    let models = MODELS.iter().map(|m| m.name);
+    let algorithms = ALGORITHMS.iter().map(|a| a.name);
+    for name in functions.chain(models).chain(algorithms) {
+        let page = docs.join(format!("{name}.md"));
+        let text = std::fs::read_to_string(&page)
+            .unwrap_or_else(|_| panic!("{} is missing", page.display()));
+        assert!(text.len() > 500, "{name}.md says something");
+    }
+    for function in FUNCTIONS {
+        let text = std::fs::read_to_string(docs.join(format!("{}.md", function.name))).unwrap();
+        let arguments = datafusion_anonymize::ARGUMENTS.iter().map(|a| a.name);
+        let parameters =
+            datafusion_anonymize::model::offered_by(function.name).flat_map(|m| m.parameters);
+        for name in arguments.chain(parameters.map(|p| p.name)) {
+            assert!(
+                text.contains(&format!("`{name}`")),
+                "{}.md does not tell of {name}",
+                function.name
+            );
+        }
+    }
+}
