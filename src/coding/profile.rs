@@ -125,7 +125,7 @@ impl Profile {
 
     /// Bytes held, roughly.
     pub fn size(&self) -> usize {
-        let keys = self.sample.len() * (16 + self.columns.len() * size_of::<Key>() * 2);
+        let keys = self.sample.len() * (64 + self.columns.len() * (size_of::<Key>() + 16));
         let values = self.columns.iter().map(|c| match c {
             Summary::Categories(d) => d.hashes.len() * 16 + d.seen.len() * 64,
             _ => 32,

@@ -35,9 +35,12 @@ impl Router {
     /// A tree whose blocks hold about `block` individuals each, or one block for all if that is `None`.
     pub fn new(profile: &Profile, domains: &Domains, block: Option<u64>) -> Self {
         let mut sample: Vec<Sampled<'_>> = profile.sample().collect();
-        let leaves = block.map_or(1, |size| profile.individuals().div_ceil(size.max(1)).max(1));
-        let mut blocks = 0;
-        let root = split(&mut sample, leaves, domains, &mut blocks);
+        let capacity = block.map_or(usize::MAX, |size| {
+            let share =
+                u128::from(size) * sample.len() as u128 / u128::from(profile.individuals().max(1));
+            usize::try_from(share).unwrap_or(usize::MAX).max(1)
+        });
+        let root = split(&mut sample, capacity, domains, &mut 0);
         Self { root }
     }
 
@@ -58,45 +61,50 @@ impl Router {
     }
 }
 
-/// Splits a sample into `leaves` parts of about equal size.
-fn split(sample: &mut [Sampled<'_>], leaves: u64, domains: &Domains, blocks: &mut u32) -> Node {
-    if leaves <= 1 || sample.len() < 2 {
+/// Splits a sample into parts of at most `capacity` sampled individuals, as equal as ties allow.
+fn split(sample: &mut [Sampled<'_>], capacity: usize, domains: &Domains, blocks: &mut u32) -> Node {
+    let leaves = sample.len().div_ceil(capacity);
+    if leaves <= 1 {
         let block = *blocks;
         *blocks += 1;
         return Node::Block(block);
     }
-    let left_leaves = leaves / 2;
-    let target = (sample.len() as u128 * u128::from(left_leaves) / u128::from(leaves)) as usize;
-    let target = target.clamp(1, sample.len() - 1);
+    let target = sample.len() * (leaves / 2) / leaves;
+    let (cut, at) = match best_cut(sample, target, capacity, domains) {
+        Some((column, at)) => (Some((column, sample[at - 1].1[column].clone())), at),
+        None => {
+            sample.sort_unstable_by_key(|s| s.0);
+            (None, target)
+        }
+    };
+    let order = sample[at - 1].0;
+    let (left, right) = sample.split_at_mut(at);
+    let sides = Box::new([
+        split(left, capacity, domains, blocks),
+        split(right, capacity, domains, blocks),
+    ]);
+    match cut {
+        Some((column, key)) => Node::Cut { column, key, sides },
+        None => Node::Order { order, sides },
+    }
+}
 
+/// The widest column that can be cut so that neither side is a crumb, and where; the sample is then sorted by it.
+fn best_cut(
+    sample: &mut [Sampled<'_>],
+    target: usize,
+    capacity: usize,
+    domains: &Domains,
+) -> Option<(usize, usize)> {
     let mut columns: Vec<usize> = (0..domains.0.len()).collect();
     let widths: Vec<f64> = columns.iter().map(|c| width(sample, *c, domains)).collect();
     columns.sort_by(|a, b| widths[*b].total_cmp(&widths[*a]));
-    for column in columns {
+    let crumb = capacity.div_ceil(2);
+    columns.into_iter().find_map(|column| {
         sample.sort_unstable_by(|a, b| a.1[column].cmp(&b.1[column]).then(a.0.cmp(&b.0)));
-        let Some(at) = boundary(sample, column, target) else {
-            continue;
-        };
-        let key = sample[at - 1].1[column].clone();
-        // Ties move the boundary; the leaves follow it so that no block outgrows its size.
-        let share = leaves as u128 * at as u128 / sample.len() as u128;
-        let left_leaves = u64::try_from(share).unwrap_or(leaves).clamp(1, leaves - 1);
-        let (left, right) = sample.split_at_mut(at);
-        let sides = Box::new([
-            split(left, left_leaves, domains, blocks),
-            split(right, leaves - left_leaves, domains, blocks),
-        ]);
-        return Node::Cut { column, key, sides };
-    }
-
-    sample.sort_unstable_by_key(|s| s.0);
-    let order = sample[target - 1].0;
-    let (left, right) = sample.split_at_mut(target);
-    let sides = Box::new([
-        split(left, left_leaves, domains, blocks),
-        split(right, leaves - left_leaves, domains, blocks),
-    ]);
-    Node::Order { order, sides }
+        let at = boundary(sample, column, target)?;
+        (at >= crumb && sample.len() - at >= crumb).then_some((column, at))
+    })
 }
 
 /// The place nearest to `target` where the sorted sample changes its value.

@@ -1,6 +1,6 @@
 //! Calls in SQL: named arguments, and a relation as the first one.
 
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, TableReference};
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
@@ -198,11 +198,10 @@ fn plan_input(
         }),
         SqlExpr::Identifier(name) => plan_table(function, vec![name], context),
         SqlExpr::CompoundIdentifier(name) => plan_table(function, name, context),
-        SqlExpr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)) => look_up(
-            function,
-            &value.value.into_string().unwrap_or_default(),
-            context,
-        ),
+        SqlExpr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)) => {
+            let path = value.value.into_string().unwrap_or_default();
+            look_up(function, &path, TableReference::bare("input"), context)
+        }
         SqlExpr::Function(f) => {
             let FunctionArguments::List(list) = f.args else {
                 return Err(not_a_relation(function));
@@ -240,12 +239,18 @@ fn plan_table(
         return Ok(plan);
     }
     let reference = context.object_name_to_table_reference(object)?;
-    look_up(function, &reference.to_quoted_string(), context)
+    look_up(
+        function,
+        &reference.to_quoted_string(),
+        reference.clone(),
+        context,
+    )
 }
 
 fn look_up(
     function: &str,
     name: &str,
+    scanned_as: TableReference,
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
     let source = context
@@ -255,7 +260,7 @@ fn look_up(
             DataFusionError::Plan(message) => error::argument(function, "input:", message),
             other => other,
         })?;
-    LogicalPlanBuilder::scan("input", source, None)?.build()
+    LogicalPlanBuilder::scan(scanned_as, source, None)?.build()
 }
 
 fn table(name: ObjectName, args: Option<Vec<FunctionArg>>) -> TableFactor {

@@ -51,8 +51,7 @@ impl TableFunctionImpl for AnonymizeTableFunction {
             })?;
         let provider = input::find(state, table)
             .map_err(|e| error::argument(self.function, "input:", e.strip_backtrace()))?;
-        let scan =
-            LogicalPlanBuilder::scan("input", provider_as_source(provider), None)?.build()?;
+        let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?.build()?;
         // A view over the anonymization is inlined by the engine: the plan is the same as in SQL.
         Ok(Arc::new(ViewTable::new(
             AnonymizeNode::plan(spec, scan)?,

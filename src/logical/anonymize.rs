@@ -45,7 +45,7 @@ impl AnonymizeNode {
     pub(crate) fn try_new(spec: Arc<Spec>, input: LogicalPlan, filters: Vec<Expr>) -> Result<Self> {
         let layout = Layout::try_new(&spec, Arc::new(input.schema().as_arrow().clone()))?;
         stated_domains(&spec, &layout)?;
-        let schema = DFSchema::try_from(layout.published().as_ref().clone())?;
+        let schema = DFSchema::try_from_qualified_schema(spec.function(), &layout.published())?;
         Ok(Self {
             spec,
             input,

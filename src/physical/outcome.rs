@@ -15,6 +15,7 @@ use crate::spec::Spec;
 pub(super) struct Outcome {
     partitions_left: AtomicUsize,
     individuals: AtomicU64,
+    blocks: AtomicU64,
     published_records: AtomicU64,
     /// The block that came nearest to the requirement.
     nearest: Mutex<Option<Infeasible>>,
@@ -25,12 +26,14 @@ impl Outcome {
         Self {
             partitions_left: AtomicUsize::new(partitions),
             individuals: AtomicU64::new(0),
+            blocks: AtomicU64::new(0),
             published_records: AtomicU64::new(0),
             nearest: Mutex::new(None),
         }
     }
 
     pub fn add(&self, done: &BlockDone) {
+        self.blocks.fetch_add(1, Ordering::Relaxed);
         self.individuals
             .fetch_add(done.individuals, Ordering::Relaxed);
         self.published_records
@@ -67,8 +70,13 @@ impl Outcome {
                     parameter,
                     best: Some(best),
                 }) => {
+                    let scope = if self.blocks.load(Ordering::Relaxed) > 1 {
+                        " in any block; more may work with a larger block"
+                    } else {
+                        ""
+                    };
                     format!(
-                        "{model} cannot be reached: the largest {parameter} that works is {best}"
+                        "{model} cannot be reached: the largest {parameter} that works is {best}{scope}"
                     )
                 }
                 Some(Infeasible {

@@ -43,7 +43,10 @@ impl ExtensionPlanner for AnonymizePlanner {
         let [input] = physical_inputs else {
             return internal_err!("Anonymize has one input");
         };
-        let plan = operators(node.spec(), Arc::clone(input))?;
+        let started = session.execution_props().query_execution_start_time;
+        let moment = started.map(|time| time.to_rfc3339());
+        let spec = Arc::new(node.spec().at(moment.as_deref().map(str::as_bytes))?);
+        let plan = operators(&spec, Arc::clone(input))?;
         let Some(filter) = conjunction(node.filters().to_vec()) else {
             return Ok(Some(plan));
         };

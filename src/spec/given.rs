@@ -62,7 +62,7 @@ fn stated(
     let range = || refuse(format!("of '{name}' must be [smallest, largest]"));
     let mut values = HashSet::new();
     let domain = match &keys {
-        // Of a categorical column, [a, b] are two values.
+        // Of a categorical column, [a, b] are two values; of a numeric one, smallest and largest.
         Keys::Bytes(rows, _) => {
             values.extend(rows.iter().map(|row| row.data().to_vec()));
             Domain::Categories(values.len() as u64)

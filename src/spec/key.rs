@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// A 256-bit secret from which pseudonyms and every random choice of a release derive.
 ///
-/// It is drawn from the operating system when a call is planned, so that all uses of one plan (a view, a CTE named
-/// twice, a prepared statement) see one and the same release instead of several that could be intersected. It is
-/// never printed.
+/// It is drawn from the operating system when a call is planned, and combined with the time of execution: a CTE named
+/// twice in a query is one release, while a view or a prepared statement is a new one for every query. It is never
+/// printed.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ReleaseKey([u8; 32]);
 
@@ -37,6 +37,11 @@ impl ReleaseKey {
             "datafusion-anonymize 2026 release key from seed",
             seed.as_bytes(),
         ))
+    }
+
+    /// The key of one execution of a plan, told apart from others by `moment`.
+    pub(crate) fn at(&self, moment: &[u8]) -> Self {
+        Self(*blake3::keyed_hash(&self.0, moment).as_bytes())
     }
 
     /// The secrets of the individual whose id has these bytes.

@@ -328,13 +328,15 @@ pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<K
         }
     };
     match (spec.domains().get(name), kind) {
-        (Some(GivenDomain::Values(_)), Kind::Integer | Kind::Real) => Err(error::argument(
-            spec.function(),
-            "domain",
-            format!(
-                "gives a list of values for '{name}', which is numeric; give [smallest, largest]"
-            ),
-        )),
+        (Some(GivenDomain::Values(values)), Kind::Integer | Kind::Real) if values.len() != 2 => {
+            Err(error::argument(
+                spec.function(),
+                "domain",
+                format!(
+                    "gives a list of values for '{name}', which is numeric; give [smallest, largest]"
+                ),
+            ))
+        }
         _ => Ok(kind),
     }
 }

@@ -252,6 +252,18 @@ impl Spec {
         Ok(self)
     }
 
+    /// The spec for one execution, whose releases share no pseudonym with those of another, unless there is a seed.
+    pub(crate) fn at(&self, moment: Option<&[u8]>) -> Result<Self> {
+        let mut spec = self.clone();
+        if !self.seeded {
+            spec.key = Some(match moment {
+                Some(moment) => self.key()?.at(moment),
+                None => ReleaseKey::random()?,
+            });
+        }
+        Ok(spec)
+    }
+
     pub(crate) fn key(&self) -> Result<&ReleaseKey> {
         self.key
             .as_ref()
@@ -377,6 +389,13 @@ impl Spec {
             }
         }
         self.algorithm()?;
+        if self.block != BlockSize::All && !self.model()?.closure().union {
+            return Err(error::argument(
+                &self.function,
+                "block",
+                "must be 'all' for this model, because two of its classes with the same values may not form a third",
+            ));
+        }
         if self.block == BlockSize::Individuals(0) {
             return Err(error::argument(
                 &self.function,
