@@ -272,20 +272,20 @@ impl Assigner {
     }
 
     fn finish(&self) -> Result<()> {
-        for (c, outside) in self.outside.iter().enumerate().filter(|(_, n)| **n > 0) {
-            return Err(error::data(
-                self.spec.function(),
-                format!(
-                    "at least {} in column '{}' outside the given domain",
-                    match outside {
-                        1 => "1 individual has a value".to_owned(),
-                        n => format!("{n} individuals have values"),
-                    },
-                    self.layout.qi_name(c)
-                ),
-            ));
-        }
-        Ok(())
+        let Some(column) = self.outside.iter().position(|n| *n > 0) else {
+            return Ok(());
+        };
+        let individuals = match self.outside[column] {
+            1 => "1 individual has a value".to_owned(),
+            n => format!("{n} individuals have values"),
+        };
+        Err(error::data(
+            self.spec.function(),
+            format!(
+                "at least {individuals} in column '{}' outside the given domain",
+                self.layout.qi_name(column)
+            ),
+        ))
     }
 }
 

@@ -32,7 +32,7 @@ use crate::spec::{NullId, Spec, tagged_schema};
 /// Replaces each id by two keyed hashes, a random order and a pseudonym, right after the input.
 ///
 /// Below this operator the input is untouched; above it, in shuffles, sorts, spill files and results, no id is left.
-/// It also gives every value one bit pattern (see [`canonical`]) and treats records without an id as the spec says.
+/// It also gives every value one bit pattern (one NaN, no negative zero) and treats records without an id as the spec says.
 ///
 /// ```text
 /// id    age  disease            __order  __pseudonym  age  disease

@@ -1,5 +1,7 @@
 //! The test suite: one binary, one module per concern.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 mod architecture;
 mod codec;
 mod conformance;

@@ -56,7 +56,7 @@ fn draw(seed: u64) -> Drawn {
         })
         .collect();
 
-    let mut records: Vec<(usize, &Person, &str)> = vec![];
+    let mut records: Vec<Record> = vec![];
     for (i, person) in people.iter().enumerate() {
         for disease in &person.diseases {
             // Exact duplicates are published once.
@@ -97,8 +97,11 @@ fn draw(seed: u64) -> Drawn {
     }
 }
 
-fn batch(records: &[(usize, &Person, &str)]) -> RecordBatch {
-    let text = |f: &dyn Fn(&(usize, &Person, &str)) -> Option<String>| -> ArrayRef {
+/// Who, their values, and one disease.
+type Record<'a> = (usize, &'a Person, &'a str);
+
+fn batch(records: &[Record]) -> RecordBatch {
+    let text = |f: &dyn Fn(&Record) -> Option<String>| -> ArrayRef {
         Arc::new(records.iter().map(f).collect::<StringArray>())
     };
     let ages: Int32Array = records.iter().map(|r| r.1.age).collect();
