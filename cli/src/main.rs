@@ -14,6 +14,7 @@ use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use log::Level;
 use mimalloc::MiMalloc;
 
 #[global_allocator]
@@ -61,6 +62,7 @@ Exit codes:
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    show_warnings();
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(args).await,
         Command::Sql(args) => sql::run(args).await,
@@ -73,4 +75,18 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Shows what the library warns of on standard error; RUST_LOG can ask for more or less.
+fn show_warnings() {
+    let ours = env_logger::Env::default().default_filter_or("datafusion_anonymize=warn");
+    env_logger::Builder::from_env(ours)
+        .format(|f, record| {
+            let level = match record.level() {
+                Level::Warn => "warning".to_owned(),
+                other => other.as_str().to_lowercase(),
+            };
+            writeln!(f, "{level}: {}", record.args())
+        })
+        .init();
 }

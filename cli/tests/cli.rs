@@ -365,6 +365,85 @@ fn a_failed_demo_leaves_no_files() {
     assert!(!target.exists());
 }
 
+/// A folder with the files that the pages speak of.
+fn folder_of_the_examples(root: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inside = |name: &str| folder.path().join(name);
+    fs::create_dir_all(inside("sql")).expect("a folder");
+    fs::copy(root.join("sql/patients.sql"), inside("sql/patients.sql")).expect("a file");
+    for target in ["visits.parquet", "visits/part.parquet"] {
+        let query = format!(
+            "COPY (SELECT patient_id AS patient, birth_year AS age, sex, race AS postcode, diagnosis AS disease FROM {SAMPLE}) \
+             TO '{}'",
+            inside(target).display()
+        );
+        succeeds(&["sql", "-c", &query]);
+    }
+    folder
+}
+
+#[test]
+fn warnings_are_on_stderr() {
+    let query = "SELECT * FROM anonymize_eir((SELECT * FROM (VALUES ('a', 30, 'HIV'), ('b', 31, 'hiv '), ('c', 32, 'Flu')) \
+                 AS t(id, age, disease)), id => id, qi => [age], sensitive => disease, l => 2, seed => 1)";
+    let output = succeeds(&["sql", "-q", "--format", "json", "-c", query]);
+    let warning = stderr(&output);
+    assert!(
+        warning.starts_with("warning: anonymize_eir: sensitive column 'disease' counts 1 more"),
+        "{warning}"
+    );
+    assert!(
+        !warning.contains("HIV") && !warning.contains("hiv"),
+        "{warning}"
+    );
+}
+
+/// Every line of a shell block in README and docs that calls the program runs as printed.
+#[test]
+fn commands_in_pages_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut pages = vec![root.join("README.md")];
+    for entry in fs::read_dir(root.join("docs")).expect("docs") {
+        pages.push(entry.expect("an entry").path());
+    }
+    let mut commands = 0;
+    for page in pages
+        .iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "md"))
+    {
+        let text = fs::read_to_string(page).expect("a page");
+        for block in text.split("```sh\n").skip(1) {
+            let block = block.split("```").next().unwrap_or_default();
+            if !block.contains("anonymize ") || block.contains("cargo test") {
+                continue;
+            }
+            let program = env!("CARGO_BIN_EXE_anonymize");
+            let script = block
+                .replace("cargo run --bin anonymize -- ", &format!("{program} "))
+                .replace("\nanonymize ", &format!("\n{program} "));
+            let script = match script.strip_prefix("anonymize ") {
+                Some(rest) => format!("{program} {rest}"),
+                None => script,
+            };
+            let folder = folder_of_the_examples(&root);
+            let status = Command::new("bash")
+                .args(["-euc", &script])
+                .current_dir(folder.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            assert!(
+                status.is_ok_and(|s| s.success()),
+                "{}: {block}",
+                page.display()
+            );
+            commands += 1;
+        }
+    }
+    assert!(commands >= 2, "only {commands} commands found");
+}
+
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anonymize"));
     command.args(args).stdin(Stdio::null());

@@ -1,5 +1,6 @@
 //! From classes to published records.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -26,13 +27,25 @@ pub struct Published {
 }
 
 impl Published {
-    /// The published columns.
-    pub fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
-        let mut columns = vec![Arc::clone(&self.individual)];
-        for tuple in &self.tuples {
-            columns.push(take(tuple, &self.tuple_of_record, None)?);
-        }
-        columns.extend(self.records.iter().cloned());
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.tuple_of_record.len()
+    }
+
+    /// The published columns of some records, in buffers of their own.
+    pub fn columns(&self, records: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {
+        let tuple_of_record = self.tuple_of_record.slice(records.start, records.len());
+        let tuples = self
+            .tuples
+            .iter()
+            .map(|tuple| take(tuple, &tuple_of_record, None));
+        let at = UInt32Array::from_iter_values(records.map(|record| record as u32));
+        let per_record = [&self.individual].into_iter().chain(&self.records);
+        let mut columns = per_record
+            .map(|c| take(c, &at, None))
+            .collect::<Result<Vec<_>, _>>()?;
+        // The pseudonym comes first, then the quasi-identifiers.
+        columns.splice(1..1, tuples.collect::<Result<Vec<_>, _>>()?);
         Ok(columns)
     }
 }

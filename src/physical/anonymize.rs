@@ -138,6 +138,7 @@ impl ExecutionPlan for AnonymizeExec {
         };
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let outcome = Arc::clone(&self.outcome);
+        let schema = self.schema();
         let cancel = Arc::new(Cancel::default());
         let work = Arc::new(BlockWork {
             spec: Arc::clone(&self.spec),
@@ -150,10 +151,10 @@ impl ExecutionPlan for AnonymizeExec {
         let stream = async_stream::try_stream! {
             let _cancel_when_dropped = CancelOnDrop(cancel);
             while let Some(block) = blocks.next().await? {
-                let work = Arc::clone(&work);
+                let worker = Arc::clone(&work);
                 let task = SpawnedTask::spawn_blocking(move || {
-                    let timer = work.metrics.elapsed.timer();
-                    let result = work.run(&block);
+                    let timer = worker.metrics.elapsed.timer();
+                    let result = worker.run(&block);
                     timer.done();
                     result
                 });
@@ -162,11 +163,12 @@ impl ExecutionPlan for AnonymizeExec {
                     .await
                     .map_err(|_| exec_datafusion_err!("the work on a block was interrupted"))??;
                 outcome.add(&done);
-                let mut begin = 0;
-                while begin < done.published.num_rows() {
-                    let length = batch_size.min(done.published.num_rows() - begin);
-                    yield done.published.slice(begin, length).record_output(&baseline);
-                    begin += length;
+                let records = done.published.len();
+                for begin in (0..records).step_by(batch_size) {
+                    let timer = work.metrics.elapsed.timer();
+                    let columns = done.published.columns(begin..records.min(begin + batch_size))?;
+                    timer.done();
+                    yield RecordBatch::try_new(Arc::clone(&schema), columns)?.record_output(&baseline);
                 }
                 drop(done);
                 blocks.release();

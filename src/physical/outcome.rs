@@ -37,7 +37,7 @@ impl Outcome {
         self.individuals
             .fetch_add(done.individuals, Ordering::Relaxed);
         self.published_records
-            .fetch_add(done.published.num_rows() as u64, Ordering::Relaxed);
+            .fetch_add(done.published.len() as u64, Ordering::Relaxed);
         if let Some(infeasible) = &done.infeasible {
             let mut nearest = self.nearest.lock();
             if nearest

@@ -28,7 +28,7 @@ pub(super) struct BlockWork {
 
 /// The result of the work on a block.
 pub(super) struct BlockDone {
-    pub published: RecordBatch,
+    pub published: Published,
     pub individuals: u64,
     /// Why the block publishes nothing, if that is because of the model.
     pub infeasible: Option<Infeasible>,
@@ -100,7 +100,7 @@ impl BlockWork {
             None
         };
         Ok(BlockDone {
-            published: RecordBatch::try_new(self.layout.published(), published.columns()?)?,
+            published,
             individuals: block.len() as u64,
             infeasible,
         })
@@ -151,8 +151,8 @@ impl BlockWork {
         metrics.look_alikes.add(look_alikes as usize);
         if look_alikes > 0 && !self.spec.normalize {
             log::warn!(
-                "{}: {look_alikes} values of sensitive column '{}' differ from another value only in case, spacing \
-                 or Unicode form and count as different; normalize => true counts them as one",
+                "{}: sensitive column '{}' counts {look_alikes} more distinct than with normalize => true, which takes \
+                 spellings that differ only in case, spacing or Unicode form as one value",
                 self.spec.function(),
                 self.spec.sensitive().unwrap_or_default(),
             );

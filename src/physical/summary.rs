@@ -31,19 +31,19 @@ pub struct Summary {
 impl Summary {
     /// The summary of the first anonymization in an executed plan.
     pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Self> {
-        let published = find::<AnonymizeExec>(plan)?.metrics()?;
+        let metrics = find::<AnonymizeExec>(plan)?.metrics()?;
         let gathered = find::<IndividualsExec>(plan)?.metrics()?;
-        let published = |name: &str| count(&published, name);
+        let published = |name: &str| count(&metrics, name);
         let gathered = |name: &str| count(&gathered, name);
         Some(Self {
             records_in: gathered("records"),
-            records_out: published("output_rows"),
+            records_out: metrics.output_rows().unwrap_or_default() as u64,
             duplicates: gathered("duplicate_records"),
             individuals: published("individuals"),
             suppressed: published("suppressed_individuals"),
             classes: published("classes"),
             blocks: published("blocks"),
-            information_loss: loss(&find::<AnonymizeExec>(plan)?.metrics()?),
+            information_loss: loss(&metrics),
         })
     }
 }

@@ -12,5 +12,6 @@ mod errors;
 mod hosts;
 mod leaks;
 mod memory;
+mod metrics;
 mod properties;
 mod slt;
