@@ -26,8 +26,10 @@ fn individuals(n: u32) -> Block {
         let value =
             |rng: &mut ChaCha8Rng| (20.0 * ((639.0f64 / 20.0).powf(rng.random())) - 20.0) as u32;
         let mut codes: Vec<u32> = (0..count).map(|_| value(&mut rng)).collect();
-        fingerprints.push(&mut codes);
+        codes.sort_unstable();
+        codes.dedup();
         records.push(codes.len() as u32);
+        fingerprints.push(&mut codes);
     }
     let columns = DISTINCT.iter().enumerate().map(|(c, distinct)| {
         let codes: Vec<u32> = (0..n).map(|_| rng.random_range(0..*distinct)).collect();
@@ -67,10 +69,7 @@ fn decision(c: &mut Criterion) {
         let (mut tally, mut next) = (model.tally(), 0);
         group.bench_function(BenchmarkId::from_parameter(format!("l={l}")), |b| {
             b.iter(|| {
-                tally.add(Member {
-                    records: block.records(next),
-                    fingerprint: block.fingerprints().of(next),
-                });
+                tally.add(Member::of(&block, next));
                 if tally.satisfied() {
                     tally.clear();
                 }

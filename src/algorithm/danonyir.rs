@@ -250,7 +250,7 @@ impl<'a, S: Search> Run<'a, S> {
             Box::new(move |class| {
                 tally.clear();
                 for member in class.members.iter().chain([&individual]) {
-                    tally.add(self::member(block, *member));
+                    tally.add(self::Member::of(block, *member));
                 }
                 tally.satisfied()
             })
@@ -275,15 +275,8 @@ impl<'a, S: Search> Run<'a, S> {
 
     fn count(&mut self, members: &[u32]) {
         for individual in members {
-            self.tally.add(member(self.block, *individual));
+            self.tally.add(Member::of(self.block, *individual));
         }
-    }
-}
-
-fn member(block: &Block, individual: u32) -> Member<'_> {
-    Member {
-        records: block.records(individual),
-        fingerprint: block.fingerprints().of(individual),
     }
 }
 
@@ -540,7 +533,7 @@ mod tests {
     fn satisfied(block: &Block, model: &dyn Model, class: &[u32]) -> bool {
         let mut tally = model.tally();
         for individual in class {
-            tally.add(member(block, *individual));
+            tally.add(Member::of(block, *individual));
         }
         tally.satisfied()
     }

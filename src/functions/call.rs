@@ -18,10 +18,16 @@ pub struct FunctionEntry {
 }
 
 /// All anonymizing functions. Which models each offers is said by [`MODELS`](crate::model::MODELS).
-pub static FUNCTIONS: &[FunctionEntry] = &[FunctionEntry {
-    name: "anonymize_eir",
-    help: "enhanced identity-reserved models: what one record of each individual could tell, whichever it is",
-}];
+pub static FUNCTIONS: &[FunctionEntry] = &[
+    FunctionEntry {
+        name: "anonymize_ir",
+        help: "identity-reserved models: individuals are counted, not records",
+    },
+    FunctionEntry {
+        name: "anonymize_eir",
+        help: "enhanced identity-reserved models: what one record of each individual could tell, whichever it is",
+    },
+];
 
 /// An argument that all anonymizing functions take.
 #[derive(Debug)]

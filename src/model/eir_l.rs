@@ -255,6 +255,7 @@ mod tests {
         Member {
             records: fingerprint.len() as u32,
             fingerprint,
+            counts: fingerprint,
         }
     }
 

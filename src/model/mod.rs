@@ -1,12 +1,15 @@
 //! Privacy models: what a class must satisfy to be published. One file each, and the list [`MODELS`].
 
+mod alpha_beta;
 mod eir_l;
 mod hitting_set;
+mod ir_k;
+mod ir_kl;
 mod parameter;
 
 use std::fmt::Debug;
 
-use crate::table::NULL_CODE;
+use crate::table::{Block, NULL_CODE};
 
 pub use parameter::{Parameter, ParameterError, ParameterKind, Parameters, Ratio, Value};
 
@@ -47,6 +50,19 @@ pub struct Member<'a> {
     pub records: u32,
     /// The individual's sensitive values, coded, sorted, distinct: S(p).
     pub fingerprint: &'a [u32],
+    /// The number of its records that show each value; one unless kept columns tell records apart.
+    pub counts: &'a [u32],
+}
+
+impl<'a> Member<'a> {
+    /// An individual of a block.
+    pub fn of(block: &'a Block, individual: u32) -> Self {
+        Self {
+            records: block.records(individual),
+            fingerprint: block.fingerprints().of(individual),
+            counts: block.fingerprints().counts(individual),
+        }
+    }
 }
 
 /// Which ways of growing a class keep the model satisfied (docs/papers.md G7).
@@ -68,6 +84,20 @@ pub struct Infeasible {
 }
 
 impl Infeasible {
+    /// What could be said of the best value: a count is known to work, a share only not to be ruled out.
+    pub fn advice(&self) -> String {
+        let parameter = self.parameter;
+        match self.best {
+            Some(best @ Value::Integer(_)) => {
+                format!("the largest {parameter} that works is {best}")
+            }
+            Some(best @ Value::Ratio(_)) => {
+                format!("the smallest {parameter} that may work is {best}")
+            }
+            None => format!("no other {parameter} works either"),
+        }
+    }
+
     /// Whether this came nearer to the requirement: a larger count, or a smaller share.
     pub fn is_nearer_than(&self, other: &Infeasible) -> bool {
         match (self.best, other.best) {
@@ -105,7 +135,13 @@ pub struct ModelEntry {
 }
 
 /// All models.
-pub static MODELS: &[&ModelEntry] = &[&eir_l::ENTRY];
+pub static MODELS: &[&ModelEntry] = &[
+    &ir_k::ENTRY,
+    &ir_kl::ENTRY,
+    &alpha_beta::IR_ENTRY,
+    &eir_l::ENTRY,
+    &alpha_beta::EIR_ENTRY,
+];
 
 /// The model of that name.
 pub fn find(name: &str) -> Option<&'static ModelEntry> {

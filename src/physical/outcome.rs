@@ -63,30 +63,22 @@ impl Outcome {
             ));
         }
         let model = spec.model()?.describe();
+        let nearest = self.nearest.lock();
+        let Some(nearest) = nearest.as_ref() else {
+            return Err(error::data(
+                function,
+                format!("{model} would suppress every individual"),
+            ));
+        };
+        let scope = if self.blocks.load(Ordering::Relaxed) > 1 {
+            " in any block; more may work with a larger block"
+        } else {
+            ""
+        };
+        let advice = nearest.advice();
         Err(error::data(
             function,
-            match self.nearest.lock().as_ref() {
-                Some(Infeasible {
-                    parameter,
-                    best: Some(best),
-                }) => {
-                    let scope = if self.blocks.load(Ordering::Relaxed) > 1 {
-                        " in any block; more may work with a larger block"
-                    } else {
-                        ""
-                    };
-                    format!(
-                        "{model} cannot be reached: the largest {parameter} that works is {best}{scope}"
-                    )
-                }
-                Some(Infeasible {
-                    parameter,
-                    best: None,
-                }) => {
-                    format!("{model} cannot be reached, nor can any other {parameter}")
-                }
-                None => format!("{model} would suppress every individual"),
-            },
+            format!("{model} cannot be reached: {advice}{scope}"),
         ))
     }
 }

@@ -94,7 +94,7 @@ impl BlockWork {
         timer.done();
 
         let infeasible = if classes.classes.is_empty() {
-            let mut members = (0..block.len() as u32).map(|i| member(block, i));
+            let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));
             self.model.feasible(&mut members).err()
         } else {
             None
@@ -173,13 +173,6 @@ impl BlockWork {
         }
         metrics.loss.add_part(loss as usize);
         metrics.loss.add_total((all * cells * 1_000_000) as usize);
-    }
-}
-
-fn member(block: &Block, individual: u32) -> Member<'_> {
-    Member {
-        records: block.records(individual),
-        fingerprint: block.fingerprints().of(individual),
     }
 }
 

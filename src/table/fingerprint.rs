@@ -1,12 +1,15 @@
 //! Fingerprints: the set of sensitive values of each individual.
 
+use std::ops::Range;
+
 /// The sensitive values of many individuals, coded, in one flat buffer.
 ///
-/// Each fingerprint is sorted and free of duplicates.
+/// Each fingerprint is sorted and free of duplicates; beside each value stands the number of records that show it.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints {
     offsets: Vec<u32>,
     codes: Vec<u32>,
+    counts: Vec<u32>,
 }
 
 impl Fingerprints {
@@ -15,12 +18,16 @@ impl Fingerprints {
         Self {
             offsets: vec![0],
             codes: vec![],
+            counts: vec![],
         }
     }
 
-    /// Appends the fingerprint of the next individual; sorts and deduplicates `codes`.
+    /// Appends the fingerprint of the next individual, given the code of each of its records; sorts and deduplicates
+    /// `codes`.
     pub fn push(&mut self, codes: &mut Vec<u32>) {
         codes.sort_unstable();
+        let counts = codes.chunk_by(|a, b| a == b).map(|same| same.len() as u32);
+        self.counts.extend(counts);
         codes.dedup();
         self.codes.extend_from_slice(codes);
         self.offsets.push(self.codes.len() as u32);
@@ -28,8 +35,17 @@ impl Fingerprints {
 
     /// The fingerprint of one individual.
     pub fn of(&self, individual: u32) -> &[u32] {
+        &self.codes[self.range(individual)]
+    }
+
+    /// The number of records that show each value of an individual's fingerprint.
+    pub fn counts(&self, individual: u32) -> &[u32] {
+        &self.counts[self.range(individual)]
+    }
+
+    fn range(&self, individual: u32) -> Range<usize> {
         let i = individual as usize;
-        &self.codes[self.offsets[i] as usize..self.offsets[i + 1] as usize]
+        self.offsets[i] as usize..self.offsets[i + 1] as usize
     }
 
     /// Number of individuals.
@@ -44,7 +60,8 @@ impl Fingerprints {
 
     /// Bytes held.
     pub fn size(&self) -> usize {
-        (self.offsets.capacity() + self.codes.capacity()) * size_of::<u32>()
+        (self.offsets.capacity() + self.codes.capacity() + self.counts.capacity())
+            * size_of::<u32>()
     }
 }
 

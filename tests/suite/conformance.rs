@@ -61,8 +61,8 @@ fn block(rng: &mut ChaCha8Rng) -> Block {
         let mut codes: Vec<u32> = (0..rng.random_range(1..=4))
             .map(|_| rng.random_range(0..values))
             .collect();
-        fingerprints.push(&mut codes);
         records.push(codes.len() as u32);
+        fingerprints.push(&mut codes);
     }
     let ages: Vec<u32> = (0..n).map(|_| rng.random_range(0..=9)).collect();
     let numeric = Numeric {
@@ -87,9 +87,12 @@ fn block(rng: &mut ChaCha8Rng) -> Block {
 fn accepted(block: &Block, class: &[u32], requirement: &Requirement) -> bool {
     let (mut names, mut values) = (vec![], vec![]);
     for i in class {
-        for value in block.fingerprints().of(*i) {
-            names.push(i.to_string());
-            values.push(*value);
+        let fingerprints = block.fingerprints();
+        for (value, count) in fingerprints.of(*i).iter().zip(fingerprints.counts(*i)) {
+            for _ in 0..*count {
+                names.push(i.to_string());
+                values.push(*value);
+            }
         }
     }
     let names: ArrayRef = Arc::new(StringArray::from(names));
@@ -101,17 +104,10 @@ fn accepted(block: &Block, class: &[u32], requirement: &Requirement) -> bool {
     .is_ok()
 }
 
-fn member(block: &Block, i: u32) -> Member<'_> {
-    Member {
-        records: block.records(i),
-        fingerprint: block.fingerprints().of(i),
-    }
-}
-
 fn satisfied(block: &Block, class: &[u32], model: &dyn Model) -> bool {
     let mut tally = model.tally();
     for i in class {
-        tally.add(member(block, *i));
+        tally.add(Member::of(block, *i));
     }
     tally.satisfied()
 }
@@ -163,7 +159,7 @@ fn models_agree_with_the_verifier() {
             }
             // Where the model says that nothing can be reached, nothing is.
             let infeasible = model
-                .feasible(&mut whole.iter().map(|i| member(&block, *i)))
+                .feasible(&mut whole.iter().map(|i| Member::of(&block, *i)))
                 .is_err();
             assert!(!(infeasible && (a || b)), "{}: feasible", model.describe());
         }

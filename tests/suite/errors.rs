@@ -96,6 +96,18 @@ const CALLS: &[&str] = &[
     "(SELECT name, age, nullif(disease, 'HIV') AS disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
     "(SELECT name, length(disease) AS age, disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
     "(SELECT name, 1 / (age - 33) AS age, disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
+    // Models.
+    "patients, id => name, qi => [age], sensitive => disease, l => 3, alpha => 0.4, beta => 0.6",
+    "patients, id => name, qi => [age], sensitive => disease, alpha => 0.4",
+    "patients, id => name, qi => [age], sensitive => disease, alpha => 1.5, beta => 0.6",
+    "patients, id => name, qi => [age], sensitive => disease, alpha => 0.4, beta => 0",
+    "patients, id => name, qi => [age], sensitive => disease, alpha => 0.1, beta => 0.6",
+    "patients, id => name, qi => [age], sensitive => disease, alpha => 0.4, beta => 0.01",
+    "SELECT * FROM anonymize_ir(patients, id => name, qi => [age], sensitive => disease)",
+    "SELECT * FROM anonymize_ir(patients, id => name, qi => [age], sensitive => disease, l => 3)",
+    "SELECT * FROM anonymize_ir(patients, id => name, qi => [age], sensitive => disease, k => 3, beta => 0.6)",
+    "SELECT * FROM anonymize_ir(patients, id => name, qi => [age], sensitive => disease, k => 8)",
+    "SELECT * FROM anonymize_ir(patients, id => name, qi => [age], sensitive => disease, k => 3, l => 9)",
     // Other functions.
     "SELECT * FROM sample_patients(individuals => 0)",
     "SELECT * FROM sample_patients(individuals => 'x')",

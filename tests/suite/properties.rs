@@ -30,7 +30,7 @@ struct Person {
 struct Drawn {
     people: Vec<Person>,
     spec: Spec,
-    l: usize,
+    requirement: Requirement,
     all: bool,
     config: SessionConfig,
     batches: Vec<RecordBatch>,
@@ -69,31 +69,65 @@ fn draw(seed: u64) -> Drawn {
     let size = rng.random_range(1..=records.len());
     let batches = records.chunks(size).map(batch).collect();
 
-    let l = rng.random_range(2..=4);
+    let (function, model, parameters) = model(&mut rng);
+    let given = |name: &str| {
+        parameters
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, v)| v.as_str())
+    };
+    let requirement = Requirement::named(model, given).unwrap();
     let all = rng.random_bool(0.5);
     let block = if all {
         BlockSize::All
     } else {
         BlockSize::Individuals(rng.random_range(1..=8))
     };
-    let spec = Spec::new("anonymize_eir")
+    let mut spec = Spec::new(function)
         .with_id("id")
         .with_qi(["age", "sex"])
         .with_sensitive("disease")
         .with_keep(["who"])
-        .with_parameter("l", l)
         .with_block(block)
         .with_seed(seed);
+    for (name, value) in &parameters {
+        spec = spec.with_parameter(*name, value);
+    }
     let config = SessionConfig::new()
         .with_target_partitions(rng.random_range(1..=3))
         .with_batch_size([1, 3, 8192][rng.random_range(0..3)]);
     Drawn {
         people,
         spec,
-        l,
+        requirement,
         all,
         config,
         batches,
+    }
+}
+
+/// A model with parameters: EIR l-diversity every other time.
+fn model(rng: &mut ChaCha8Rng) -> (&'static str, &'static str, Vec<(&'static str, String)>) {
+    let count = |rng: &mut ChaCha8Rng| rng.random_range(2..=4).to_string();
+    let share = |rng: &mut ChaCha8Rng| format!("0.{}", rng.random_range(25..=90));
+    match rng.random_range(0..8) {
+        0 => ("anonymize_ir", "ir_k_anonymity", vec![("k", count(rng))]),
+        1 => (
+            "anonymize_ir",
+            "ir_kl_anonymity",
+            vec![("k", count(rng)), ("l", count(rng))],
+        ),
+        2 => (
+            "anonymize_ir",
+            "ir_alpha_beta_anonymity",
+            vec![("alpha", share(rng)), ("beta", share(rng))],
+        ),
+        3 => (
+            "anonymize_eir",
+            "eir_alpha_beta_anonymity",
+            vec![("alpha", share(rng)), ("beta", share(rng))],
+        ),
+        _ => ("anonymize_eir", "eir_l_diversity", vec![("l", count(rng))]),
     }
 }
 
@@ -139,13 +173,14 @@ async fn check(seed: u64) {
         }
         Err(error) => {
             let message = error.strip_backtrace();
+            let expected = ["cannot be reached", "would suppress every individual"];
             assert!(
-                message.contains("cannot be reached"),
+                expected.iter().any(|e| message.contains(e)),
                 "seed {seed}: {message}"
             );
-            if drawn.all {
+            if let (true, Requirement::EirL { l }) = (drawn.all, drawn.requirement) {
                 assert!(
-                    !feasible(&drawn),
+                    !feasible(&drawn, l),
                     "seed {seed}: refused, though the whole table is a class"
                 );
             }
@@ -156,13 +191,15 @@ async fn check(seed: u64) {
 fn satisfies(seed: u64, drawn: &Drawn, rows: &RecordBatch) {
     let qi = [Arc::clone(rows.column(1)), Arc::clone(rows.column(2))];
     let release = Published::from_columns(&qi, rows.column(0), rows.column(3)).unwrap();
-    verify(&release, &Requirement::EirL { l: drawn.l })
-        .unwrap_or_else(|v| panic!("seed {seed}: {v}"));
+    verify(&release, &drawn.requirement).unwrap_or_else(|v| panic!("seed {seed}: {v}"));
+    let Requirement::EirL { l } = drawn.requirement else {
+        return;
+    };
     for class in release.classes() {
         let fingerprints = class.fingerprints();
         let fewest = fewest_in_a_reasoning_set(&fingerprints, 0, &mut vec![]);
         assert!(
-            fewest >= drawn.l,
+            fewest >= l,
             "seed {seed}: a reasoning set shows {fewest} values"
         );
     }
@@ -247,7 +284,7 @@ fn covers_sex(column: &ArrayRef, i: usize, sex: Option<&str>) -> bool {
 }
 
 /// Whether the whole table is EIR l-diverse, which for this model is whether any class can be.
-fn feasible(drawn: &Drawn) -> bool {
+fn feasible(drawn: &Drawn, l: usize) -> bool {
     let codes = |p: &Person| {
         p.diseases
             .iter()
@@ -256,7 +293,7 @@ fn feasible(drawn: &Drawn) -> bool {
     };
     let people: Vec<Vec<u32>> = drawn.people.iter().map(codes).collect();
     let people: Vec<&[u32]> = people.iter().map(Vec::as_slice).collect();
-    eir_diverse(&people, drawn.l) == Answer::Holds
+    eir_diverse(&people, l) == Answer::Holds
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,192 @@
+//! Identity-reserved and enhanced identity-reserved (α, β)-anonymity: bounds on the shares of an individual and of a
+//! sensitive value in a class.
+
+use std::collections::HashMap;
+
+use super::{
+    Closure, Infeasible, Member, Model, ModelEntry, Parameter, ParameterError, ParameterKind,
+    Parameters, Ratio, Tally, Value,
+};
+
+/// IR (α, β)-anonymity in the list of models.
+pub static IR_ENTRY: ModelEntry = ModelEntry {
+    name: "ir_alpha_beta_anonymity",
+    function: "anonymize_ir",
+    help: "no individual has more than alpha, and no sensitive value more than beta, of a class's records",
+    parameters: &[
+        ALPHA,
+        Parameter {
+            name: "beta",
+            kind: ParameterKind::Share,
+            required: true,
+            help: "largest share of a sensitive value in the records of a class",
+        },
+    ],
+    build: |parameters| AlphaBeta::build(parameters, Of::Records),
+};
+
+/// EIR (α, β)-anonymity in the list of models.
+pub static EIR_ENTRY: ModelEntry = ModelEntry {
+    name: "eir_alpha_beta_anonymity",
+    function: "anonymize_eir",
+    help: "no individual has more than alpha of a class's records, and no sensitive value is held by more than beta of \
+           its individuals",
+    parameters: &[
+        ALPHA,
+        Parameter {
+            name: "beta",
+            kind: ParameterKind::Share,
+            required: true,
+            help: "largest share of a class's individuals who have a sensitive value in common",
+        },
+    ],
+    build: |parameters| AlphaBeta::build(parameters, Of::Individuals),
+};
+
+const ALPHA: Parameter = Parameter {
+    name: "alpha",
+    kind: ParameterKind::Share,
+    required: true,
+    help: "largest share of an individual in the records of a class",
+};
+
+/// What β is a share of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// |R(s)| / |Q|: IR (Wang 2018, Definition 2.3 (3)).
+    Records,
+    /// |P(s)| / n_Q: EIR (Wang 2018, Definition 3.4 by Theorem 3.2).
+    Individuals,
+}
+
+/// (α, β)-anonymity.
+///
+/// # Guarantee
+/// α bounds how much of a class is one individual, and so its number of individuals. β bounds how common a sensitive
+/// value is: among the records (IR), or among the individuals (EIR), which is what an attacker reasons about.
+///
+/// A valid class may become invalid by one more individual, but not by a union with another valid one (G7 in
+/// docs/papers.md).
+#[derive(Debug, Clone, Copy)]
+struct AlphaBeta {
+    alpha: Ratio,
+    beta: Ratio,
+    of: Of,
+}
+
+impl AlphaBeta {
+    fn build(parameters: &Parameters, of: Of) -> Result<Box<dyn Model>, ParameterError> {
+        Ok(Box::new(Self {
+            alpha: parameters.ratio("alpha")?,
+            beta: parameters.ratio("beta")?,
+            of,
+        }))
+    }
+}
+
+impl Model for AlphaBeta {
+    fn describe(&self) -> String {
+        let name = match self.of {
+            Of::Records => "IR",
+            Of::Individuals => "EIR",
+        };
+        format!("{name} ({}, {})-anonymity", self.alpha, self.beta)
+    }
+
+    fn closure(&self) -> Closure {
+        Closure {
+            union: true,
+            extension: false,
+        }
+    }
+
+    fn min_individuals(&self) -> usize {
+        let needed = |share: Ratio| share.ceil_of_inverse().unwrap_or(u64::MAX);
+        let individuals = match self.of {
+            Of::Records => needed(self.alpha),
+            Of::Individuals => needed(self.alpha).max(needed(self.beta)),
+        };
+        usize::try_from(individuals).unwrap_or(usize::MAX)
+    }
+
+    fn tally(&self) -> Box<dyn Tally> {
+        Box::new(Shares::new(*self))
+    }
+
+    /// Necessary conditions only: a table may meet them and still have no valid class (E8 in docs/papers.md).
+    fn feasible(&self, members: &mut dyn Iterator<Item = Member<'_>>) -> Result<(), Infeasible> {
+        let mut shares = Shares::new(*self);
+        for member in members {
+            shares.add(member);
+        }
+        let one_of = |n: u64| Ratio::new(1, n).filter(|_| n >= 2).map(Value::Ratio);
+        if !self.alpha.at_least(1, shares.individuals) {
+            return Err(Infeasible {
+                parameter: "alpha",
+                best: one_of(shares.individuals),
+            });
+        }
+        let values = shares.values.len() as u64;
+        if !self.beta.at_least(1, values) {
+            return Err(Infeasible {
+                parameter: "beta",
+                best: one_of(values),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Counts of a class (Wang 2018, Algorithm 6, with |Q| and n_Q after the addition, E3 in docs/papers.md).
+struct Shares {
+    model: AlphaBeta,
+    individuals: u64,
+    records: u64,
+    most_records: u64,
+    /// Records (IR) or individuals (EIR) with each value; a missing value is bounded like any other.
+    values: HashMap<u32, u64>,
+    most_common: u64,
+}
+
+impl Shares {
+    fn new(model: AlphaBeta) -> Self {
+        Self {
+            model,
+            individuals: 0,
+            records: 0,
+            most_records: 0,
+            values: HashMap::new(),
+            most_common: 0,
+        }
+    }
+}
+
+impl Tally for Shares {
+    fn add(&mut self, member: Member<'_>) {
+        self.individuals += 1;
+        self.records += u64::from(member.records);
+        self.most_records = self.most_records.max(u64::from(member.records));
+        for (value, records) in member.fingerprint.iter().zip(member.counts) {
+            let count = self.values.entry(*value).or_default();
+            *count += match self.model.of {
+                Of::Records => u64::from(*records),
+                Of::Individuals => 1,
+            };
+            self.most_common = self.most_common.max(*count);
+        }
+    }
+
+    fn satisfied(&mut self) -> bool {
+        let whole = match self.model.of {
+            Of::Records => self.records,
+            Of::Individuals => self.individuals,
+        };
+        self.individuals > 0
+            && self.model.alpha.at_least(self.most_records, self.records)
+            && self.model.beta.at_least(self.most_common, whole)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(self.model);
+    }
+}
