@@ -3,7 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::engine::{rows, with_patients};
+use datafusion::arrow::util::display::FormatOptions;
+use datafusion::arrow::util::pretty::pretty_format_batches_with_options;
+use datafusion::common::Result;
+use datafusion::prelude::SessionContext;
+
+use crate::engine::with_patients;
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -18,19 +23,23 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The blocks of a language in a page.
-fn blocks(page: &str, language: &str) -> Vec<String> {
+/// All fenced blocks of a page: language and text.
+fn blocks(page: &str) -> Vec<(String, String)> {
     let mut blocks = vec![];
-    let mut open: Option<String> = None;
+    let mut open: Option<(String, String)> = None;
     for line in page.lines() {
         match &mut open {
             Some(_) if line.trim() == "```" => blocks.extend(open.take()),
-            Some(block) => {
+            Some((_, block)) => {
                 block.push_str(line);
                 block.push('\n');
             }
-            None if line.trim() == format!("```{language}") => open = Some(String::new()),
-            None => {}
+            None => {
+                open = line
+                    .trim()
+                    .strip_prefix("```")
+                    .map(|l| (l.to_owned(), String::new()))
+            }
         }
     }
     blocks
@@ -39,23 +48,60 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn sql_in_pages_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let mut statements = 0;
+    let (mut statements, mut tables) = (0, 0);
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         // A session per page; files go to a folder of their own.
         let ctx = with_patients().await;
         let target = folder.path().join(page.file_stem().unwrap());
-        for block in blocks(&text, "sql") {
+        let blocks = blocks(&text);
+        for (i, (_, block)) in blocks
+            .iter()
+            .enumerate()
+            .filter(|(_, (language, _))| language == "sql")
+        {
+            let mut printed = String::new();
             for statement in block.split(";\n").filter(|s| !s.trim().is_empty()) {
                 let sql = statement.replace("'out/", &format!("'{}/", target.display()));
-                if let Err(error) = rows(&ctx, &sql).await {
-                    panic!("{}: {statement}\n{error}", page.display());
+                match run(&ctx, &sql).await {
+                    Ok(result) => printed = result,
+                    Err(error) => panic!("{}: {statement}\n{error}", page.display()),
                 }
                 statements += 1;
             }
+            // A table right after the statement is its result, in any order of rows.
+            if let Some((_, shown)) = blocks
+                .get(i + 1)
+                .filter(|(l, t)| l == "text" && is_result(t))
+            {
+                assert_eq!(
+                    sorted(shown),
+                    sorted(&printed),
+                    "{}: {block}",
+                    page.display()
+                );
+                tables += 1;
+            }
         }
     }
+    assert!(tables >= 2, "only {tables} results found");
     assert!(statements >= 10, "only {statements} statements found");
+}
+
+async fn run(ctx: &SessionContext, sql: &str) -> Result<String> {
+    let batches = ctx.sql(sql).await?.collect().await?;
+    let options = FormatOptions::default().with_null("NULL");
+    Ok(pretty_format_batches_with_options(&batches, &options)?.to_string())
+}
+
+fn is_result(text: &str) -> bool {
+    text.starts_with("+-") && !text.contains("plan_type")
+}
+
+fn sorted(table: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = table.trim().lines().collect();
+    lines.sort_unstable();
+    lines
 }
 
 #[test]
@@ -64,9 +110,11 @@ fn the_readme_is_short_and_has_the_two_commands() {
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
     let ci = fs::read_to_string(root.join(".ci/run")).unwrap();
     assert!(readme.lines().count() <= 120);
-    let commands: Vec<String> = blocks(&readme, "sh")
-        .iter()
-        .flat_map(|b| b.lines().map(str::to_owned).collect::<Vec<_>>())
+    let shell = blocks(&readme)
+        .into_iter()
+        .filter(|(language, _)| language == "sh");
+    let commands: Vec<String> = shell
+        .flat_map(|(_, b)| b.lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
     for command in [
         "cargo run --bin anonymize -- demo",
