@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, ListArray, StringArray, StructArray, UInt32Array};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{Field, Fields};
+use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
@@ -86,6 +86,14 @@ fn distinct(encoded: &EncodedBlock, class: &[u32], column: usize) -> Shown {
     }
 }
 
+/// The fields of a published interval, both ends inclusive.
+pub fn interval_fields(value: &DataType) -> Fields {
+    Fields::from(vec![
+        Field::new("lo", value.clone(), true),
+        Field::new("hi", value.clone(), true),
+    ])
+}
+
 /// Typed intervals: NULL is suppressed, `{NULL, NULL}` is missing.
 fn intervals(values: &ArrayRef, shown: &[Shown]) -> Result<ArrayRef, ArrowError> {
     let end = |which: usize| {
@@ -96,10 +104,7 @@ fn intervals(values: &ArrayRef, shown: &[Shown]) -> Result<ArrayRef, ArrowError>
         take(values, &at.collect::<UInt32Array>(), None)
     };
     let (lo, hi) = (end(0)?, end(1)?);
-    let fields = Fields::from(vec![
-        Field::new("lo", values.data_type().clone(), true),
-        Field::new("hi", values.data_type().clone(), true),
-    ]);
+    let fields = interval_fields(values.data_type());
     let valid = NullBuffer::from_iter(shown.iter().map(|s| !matches!(s, Shown::Nothing)));
     Ok(Arc::new(StructArray::try_new(
         fields,

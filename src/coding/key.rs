@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray};
+use datafusion::arrow::compute::nullif;
 use datafusion::arrow::datatypes::*;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
@@ -166,6 +167,20 @@ pub fn canonical(array: &ArrayRef) -> ArrayRef {
         ),
         _ => Arc::clone(array),
     }
+}
+
+/// The array with NULL for NaN: what cannot be measured is missing.
+pub fn without_nan(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let nan: BooleanArray = match array.data_type() {
+        DataType::Float32 => {
+            BooleanArray::from_unary(array.as_primitive::<Float32Type>(), f32::is_nan)
+        }
+        DataType::Float64 => {
+            BooleanArray::from_unary(array.as_primitive::<Float64Type>(), f64::is_nan)
+        }
+        _ => return Ok(Arc::clone(array)),
+    };
+    nullif(array, &nan)
 }
 
 fn widen<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<Option<i128>>

@@ -11,8 +11,9 @@ mod scale;
 
 pub use domain::{Domain, Domains};
 pub use encode::{EncodedBlock, Individuals, QiColumn};
+pub use generalize::interval_fields;
 pub(crate) use key::rows;
-pub use key::{Key, Keys, Kind, canonical};
+pub use key::{Key, Keys, Kind, canonical, without_nan};
 pub use profile::Profile;
 pub use publish::{Published, publish};
 pub use router::Router;

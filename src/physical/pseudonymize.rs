@@ -25,7 +25,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::operator::{only_child, properties, show};
-use crate::coding::canonical;
+use crate::coding::{canonical, without_nan};
 use crate::error;
 use crate::spec::{NullId, Spec, tagged_schema};
 
@@ -195,7 +195,19 @@ impl Tagger {
         }
         let mut columns: Vec<ArrayRef> =
             vec![Arc::new(orders.finish()), Arc::new(pseudonyms.finish())];
-        columns.extend(batch.columns()[1..].iter().map(canonical));
+        for (i, column) in batch.columns()[1..].iter().enumerate() {
+            let measured = self
+                .spec
+                .qi()
+                .get(i)
+                .is_some_and(|name| !self.spec.is_categorical(name));
+            let column = canonical(column);
+            columns.push(if measured {
+                without_nan(&column)?
+            } else {
+                column
+            });
+        }
         Ok(RecordBatch::try_new(Arc::clone(&self.tagged), columns)?)
     }
 

@@ -18,7 +18,7 @@ use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::{Expr, cast};
 
 use super::{Contradictory, GivenDomain, Notation, Spec};
-use crate::coding::Kind;
+use crate::coding::{Kind, interval_fields};
 use crate::error;
 
 /// Name of the published pseudonym column.
@@ -172,14 +172,6 @@ pub(crate) fn tagged_schema(untagged: &Schema) -> SchemaRef {
 /// Name and type of a field, without its metadata.
 fn fresh(field: &Arc<Field>) -> Field {
     Field::new(field.name(), field.data_type().clone(), true)
-}
-
-/// The fields of a published interval, both ends inclusive.
-pub(crate) fn interval_fields(value: &DataType) -> Fields {
-    Fields::from(vec![
-        Field::new("lo", value.clone(), true),
-        Field::new("hi", value.clone(), true),
-    ])
 }
 
 fn list_of(value: &DataType) -> DataType {
