@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench eir`
 
-#![allow(missing_docs)]
+#![allow(clippy::expect_used, missing_docs)]
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use datafusion_anonymize::algorithm::{Algorithm, Cancel, Danonyir};
