@@ -86,7 +86,8 @@ fn imports<'a>(line: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> 
     })
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// All Rust files below a folder.
+pub fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = vec![];
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

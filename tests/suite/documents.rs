@@ -143,3 +143,30 @@ fn links_lead_somewhere() {
         }
     }
 }
+
+/// The tests that papers.md names exist.
+#[test]
+fn tests_named_in_papers_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut code = String::new();
+    for folder in ["src", "tests", "cli"] {
+        for file in crate::architecture::sources(&root.join(folder)) {
+            code.push_str(&fs::read_to_string(file).unwrap());
+        }
+    }
+    let papers = fs::read_to_string(root.join("docs/papers.md")).unwrap();
+    let mut named = 0;
+    for paragraph in papers.split("**Test:**").skip(1) {
+        let paragraph = paragraph.split("\n\n").next().unwrap();
+        for name in paragraph.split('`').skip(1).step_by(2) {
+            if name.chars().all(|c| c.is_ascii_lowercase() || c == '_') && name.contains('_') {
+                assert!(
+                    code.contains(&format!("fn {name}(")),
+                    "papers.md names {name}, which is no test"
+                );
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 20, "only {named} tests are named");
+}
