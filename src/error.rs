@@ -3,6 +3,7 @@
 //! A message names the function, the argument, what is allowed and what came, and where a name is unknown the
 //! nearest one. It never holds a cell's value: rows are counted, not shown.
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::{DataFusionError, exec_datafusion_err, plan_datafusion_err};
 
@@ -23,6 +24,32 @@ pub(crate) fn call(function: &str, message: impl AsRef<str>) -> DataFusionError 
 /// Something is wrong with the data.
 pub(crate) fn data(function: &str, message: impl AsRef<str>) -> DataFusionError {
     exec_datafusion_err!("{function}: {}", message.as_ref())
+}
+
+/// What may be told of an error of the input: engines like to show the value that made them fail.
+pub(crate) fn input(function: &str, error: DataFusionError) -> DataFusionError {
+    let reason = match error.find_root() {
+        DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+            ArrowError::CastError(_) => "a value that cannot be cast",
+            ArrowError::ParseError(_) | ArrowError::CsvError(..) | ArrowError::JsonError(_) => {
+                "a value that cannot be parsed"
+            }
+            ArrowError::DivideByZero => "a division by zero",
+            ArrowError::ArithmeticOverflow(_) => "a number that is too large",
+            _ => "an error in a computation",
+        },
+        // Messages of this crate hold no cell, and those about files and memory are needed as they are.
+        DataFusionError::Execution(message) if message.starts_with("anonymize_") => return error,
+        DataFusionError::ResourcesExhausted(_)
+        | DataFusionError::ObjectStore(_)
+        | DataFusionError::IoError(_)
+        | DataFusionError::ParquetError(_) => return error,
+        _ => "an error",
+    };
+    data(
+        function,
+        format!("the input ends with {reason}; run its query alone to see where"),
+    )
 }
 
 /// `; did you mean 'age'?` if one of the names is close to `name`, else nothing.

@@ -126,7 +126,8 @@ impl ExecutionPlan for PseudonymizeExec {
         let stream = async_stream::try_stream! {
             while let Some(batch) = input.next().await {
                 let timer = baseline.elapsed_compute().timer();
-                let tagged = tagger.tag(&batch?)?;
+                let batch = batch.map_err(|e| error::input(tagger.spec.function(), e))?;
+                let tagged = tagger.tag(&batch)?;
                 timer.done();
                 if tagged.num_rows() > 0 {
                     yield tagged.record_output(&baseline);

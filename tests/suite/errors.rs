@@ -96,6 +96,10 @@ const CALLS: &[&str] = &[
     "(SELECT name, age, nullif(disease, 'HIV') AS disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
     "(SELECT name, length(disease) AS age, disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
     "(SELECT name, 1 / (age - 33) AS age, disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
+    "(SELECT name, age, CAST(disease AS INT) AS disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
+    "(SELECT name, CAST(name AS DATE) AS age, disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
+    "(SELECT name, arrow_cast(postcode, 'Int8') AS age, disease FROM patients), id => name, qi => [age], sensitive => disease, l => 2",
+    "anonymize_ir(patients, id => name, qi => [age], sensitive => disease, k => 99), id => individual, qi => [disease], sensitive => disease, l => 2",
     // Models.
     "patients, id => name, qi => [age], sensitive => disease, l => 3, alpha => 0.4, beta => 0.6",
     "patients, id => name, qi => [age], sensitive => disease, alpha => 0.4",
