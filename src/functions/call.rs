@@ -216,14 +216,8 @@ fn read_domains(mut spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
         };
         let texts: Option<Vec<String>> = items.iter().map(Argument::plain).collect();
         let texts = texts.filter(|t| !t.is_empty()).ok_or(SHAPE)?;
-        let numbers = items.iter().all(|i| matches!(i, Argument::Number(_)));
-        // Two values may be a range or a set; the column's type decides when the input is known.
-        let domain = match <[String; 2]>::try_from(texts) {
-            Ok([lo, hi]) if numbers => GivenDomain::Range(lo, hi),
-            Ok(values) => GivenDomain::Values(values.into()),
-            Err(values) => GivenDomain::Values(values),
-        };
-        spec = spec.with_domain(column, domain);
+        // [a, b] may be a range or two values: the column's kind decides when the input is known.
+        spec = spec.with_domain(column, GivenDomain::Values(texts));
     }
     Ok(spec)
 }

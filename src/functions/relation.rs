@@ -239,12 +239,7 @@ fn plan_table(
         return Ok(plan);
     }
     let reference = context.object_name_to_table_reference(object)?;
-    look_up(
-        function,
-        &reference.to_quoted_string(),
-        reference.clone(),
-        context,
-    )
+    look_up(function, &reference.to_quoted_string(), reference, context)
 }
 
 fn look_up(

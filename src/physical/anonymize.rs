@@ -152,8 +152,9 @@ impl ExecutionPlan for AnonymizeExec {
             let _cancel_when_dropped = CancelOnDrop(cancel);
             while let Some(block) = blocks.next().await? {
                 let worker = Arc::clone(&work);
+                let elapsed = baseline.elapsed_compute().clone();
                 let task = SpawnedTask::spawn_blocking(move || {
-                    let timer = worker.metrics.elapsed.timer();
+                    let timer = elapsed.timer();
                     let result = worker.run(&block);
                     timer.done();
                     result
@@ -165,7 +166,7 @@ impl ExecutionPlan for AnonymizeExec {
                 outcome.add(&done);
                 let records = done.published.len();
                 for begin in (0..records).step_by(batch_size) {
-                    let timer = work.metrics.elapsed.timer();
+                    let timer = baseline.elapsed_compute().timer();
                     let columns = done.published.columns(begin..records.min(begin + batch_size))?;
                     timer.done();
                     yield RecordBatch::try_new(Arc::clone(&schema), columns)?.record_output(&baseline);

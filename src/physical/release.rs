@@ -35,7 +35,6 @@ pub(super) struct BlockDone {
 }
 
 pub(super) struct BlockMetrics {
-    pub elapsed: Time,
     forming: Time,
     verifying: Time,
     blocks: Count,
@@ -51,7 +50,6 @@ impl BlockMetrics {
     pub fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
         let build = || MetricBuilder::new(metrics);
         Self {
-            elapsed: build().elapsed_compute(partition),
             forming: build().subset_time("time_forming_classes", partition),
             verifying: build().subset_time("time_verifying", partition),
             blocks: build().counter("blocks", partition),

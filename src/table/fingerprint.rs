@@ -57,12 +57,6 @@ impl Fingerprints {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    /// Bytes held.
-    pub fn size(&self) -> usize {
-        (self.offsets.capacity() + self.codes.capacity() + self.counts.capacity())
-            * size_of::<u32>()
-    }
 }
 
 impl<const N: usize> FromIterator<[u32; N]> for Fingerprints {
