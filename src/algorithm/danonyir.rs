@@ -282,12 +282,17 @@ impl<'a, S: Search> Run<'a, S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::model::{self, Closure, Infeasible, Parameters, Value};
     use crate::table::example::patients;
-    use crate::table::{Categorical, Fingerprints, NULL_CODE, Numeric, QuasiIdentifier};
+    use crate::table::{
+        Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, NULL_CODE, Numeric,
+        QuasiIdentifier,
+    };
 
     fn eir(l: u64) -> Box<dyn Model> {
         let mut parameters = Parameters::default();
@@ -437,13 +442,45 @@ mod tests {
         }
     }
 
-    /// A column to draw values for: categorical or not, with missing values or not, how far apart codes lie.
+    /// A column to draw values for: its kind, with missing values or not, how far apart codes lie.
     #[derive(Debug, Clone, Copy)]
     struct Shape {
-        categorical: bool,
+        kind: ColumnKind,
         nullable: bool,
         scale: u32,
         constant: bool,
+    }
+
+    #[derive(Debug, Clone, Copy)]
+    enum ColumnKind {
+        Numeric,
+        Categorical,
+        Hierarchical,
+    }
+
+    /// A tree over so many leaves: in threes, except for the last ones, and these in halves.
+    fn tree(leaves: u32, constant: bool) -> LossTree {
+        let threes = leaves / 3;
+        let (root, half) = (leaves + threes, leaves + threes + 1);
+        let mut parents: Vec<Option<u32>> = (0..leaves)
+            .map(|leaf| Some(if leaf / 3 < threes { leaves + leaf / 3 } else { root }))
+            .collect();
+        parents.extend((0..threes).map(|three| Some(half + u32::from(three > threes / 2))));
+        parents.extend([None, Some(root), Some(root)]);
+        // An inner node without children would be a leaf.
+        if threes / 2 + 1 >= threes {
+            parents.pop();
+        }
+        let (hierarchy, _) = Hierarchy::from_parents(&parents).unwrap();
+        let loss = |node| match hierarchy.size(node) {
+            1 => 0,
+            size if constant => u64::from(size == leaves) * 5040,
+            size => 5040 * u64::from(size) / u64::from(leaves),
+        };
+        LossTree {
+            losses: Arc::new((0..hierarchy.len()).map(loss).collect()),
+            hierarchy: Arc::new(hierarchy),
+        }
     }
 
     /// An individual: per column what kind of value and two small numbers, its fingerprint, its records.
@@ -473,24 +510,33 @@ mod tests {
                     5040 / u64::from(parts)
                 }
             };
-            if shape.categorical {
-                let mut offsets = vec![0];
-                offsets.extend(cells.iter().scan(0, |end, cell| {
-                    *end += cell.len() as u32;
-                    Some(*end)
-                }));
-                QuasiIdentifier::Categorical(Categorical {
-                    offsets,
-                    codes: cells.concat(),
-                    cardinality: VALUES * shape.scale,
-                    step: step(VALUES * shape.scale - 1),
-                })
-            } else {
-                QuasiIdentifier::Numeric(Numeric {
-                    lo: cells.iter().map(|cell| cell[0]).collect(),
-                    hi: cells.iter().map(|cell| cell[cell.len() - 1]).collect(),
-                    step: step(VALUES * shape.scale - 1),
-                })
+            let lo = || cells.iter().map(|cell| cell[0]).collect();
+            let hi = || cells.iter().map(|cell| cell[cell.len() - 1]).collect();
+            let codes = VALUES * shape.scale;
+            match shape.kind {
+                ColumnKind::Categorical => {
+                    let mut offsets = vec![0];
+                    offsets.extend(cells.iter().scan(0, |end, cell| {
+                        *end += cell.len() as u32;
+                        Some(*end)
+                    }));
+                    QuasiIdentifier::Categorical(Categorical {
+                        offsets,
+                        codes: cells.concat(),
+                        cardinality: codes,
+                        step: step(codes - 1),
+                    })
+                }
+                ColumnKind::Numeric => QuasiIdentifier::Numeric(Numeric {
+                    lo: lo(),
+                    hi: hi(),
+                    step: step(codes - 1),
+                }),
+                ColumnKind::Hierarchical => QuasiIdentifier::Hierarchical(Hierarchical {
+                    lo: lo(),
+                    hi: hi(),
+                    tree: tree(codes, shape.constant),
+                }),
             }
         };
         let mut fingerprints = Fingerprints::new();
@@ -507,9 +553,11 @@ mod tests {
     }
 
     fn blocks(individuals: std::ops::Range<usize>) -> impl Strategy<Value = Block> {
-        let shape = (any::<bool>(), 0..3u8, 0..3usize, 0..8u8).prop_map(
-            |(categorical, nullable, scale, constant)| Shape {
-                categorical,
+        use ColumnKind::*;
+        let kind = prop::sample::select(vec![Numeric, Categorical, Hierarchical]);
+        let shape = (kind, 0..3u8, 0..3usize, 0..8u8).prop_map(
+            |(kind, nullable, scale, constant)| Shape {
+                kind,
                 nullable: nullable == 0,
                 scale: [1, 1, 37][scale],
                 constant: constant == 0,

@@ -1,6 +1,8 @@
 //! The individuals of one block, coded as integers: all that an algorithm sees of a table.
 
-use super::Fingerprints;
+use std::sync::Arc;
+
+use super::{Fingerprints, Hierarchy};
 
 /// Code of a missing quasi-identifier value. NULL is a category of its own that shares a class only with
 /// other NULLs or at full loss (a class with NULLs and values is suppressed in that column).
@@ -27,6 +29,8 @@ pub enum QuasiIdentifier {
     Numeric(Numeric),
     /// Unordered values; generalized to the set of attained values.
     Categorical(Categorical),
+    /// Leaves of a hierarchy; generalized to the smallest node that covers them.
+    Hierarchical(Hierarchical),
 }
 
 /// A numeric column: individual `i` covers `lo[i]..=hi[i]` (equal unless its records contradict each other).
@@ -53,6 +57,40 @@ pub struct Categorical {
     pub cardinality: u32,
     /// Loss of one more value in a set (Wang 2018, Eq. 12: 1 / (|X| − 1)), in units of [`Block::full`].
     pub step: u64,
+}
+
+/// A column with a hierarchy: individual `i` covers the leaves from `lo[i]` to `hi[i]` (equal unless its records
+/// contradict each other). Missing values have both ends [`NULL_CODE`].
+#[derive(Debug, Clone)]
+pub struct Hierarchical {
+    /// First leaf per individual.
+    pub lo: Vec<u32>,
+    /// Last leaf per individual.
+    pub hi: Vec<u32>,
+    /// The hierarchy, with what each node loses.
+    pub tree: LossTree,
+}
+
+/// A hierarchy and the loss of publishing each of its nodes, in units of [`Block::full`]: nothing for a leaf, and never
+/// less than for a node below. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LossTree {
+    /// The hierarchy.
+    pub hierarchy: Arc<Hierarchy>,
+    /// Loss by node.
+    pub losses: Arc<Vec<u64>>,
+}
+
+impl LossTree {
+    /// Loss of publishing a node.
+    pub fn loss(&self, node: u32) -> u64 {
+        self.losses[node as usize]
+    }
+
+    /// Loss of publishing the smallest node that covers the leaves from `first` to `last`. It grows with the range.
+    pub fn span_loss(&self, first: u32, last: u32) -> u64 {
+        self.loss(self.hierarchy.covering(first, last))
+    }
 }
 
 impl Categorical {

@@ -4,8 +4,10 @@ mod block;
 #[cfg(test)]
 pub(crate) mod example;
 mod fingerprint;
+mod hierarchy;
 mod region;
 
-pub use block::{Block, Categorical, NULL_CODE, Numeric, QuasiIdentifier};
+pub use block::{Block, Categorical, Hierarchical, LossTree, NULL_CODE, Numeric, QuasiIdentifier};
 pub use fingerprint::Fingerprints;
+pub use hierarchy::{Hierarchy, HierarchyError, ROOT, Taxonomy};
 pub use region::{Cell, Region};

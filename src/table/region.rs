@@ -1,6 +1,6 @@
 //! Regions: the generalized quasi-identifier values of a class, and the distances between classes.
 
-use super::{Block, Categorical, NULL_CODE, Numeric, QuasiIdentifier};
+use super::{Block, Categorical, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier};
 
 /// What a set of individuals publishes as its quasi-identifiers (the *identity element* r̄ of Wang 2018, Section 2.2),
 /// with the number of records that publish it and the loss of each.
@@ -32,6 +32,8 @@ pub enum Cell {
     },
     /// The attained codes, sorted and distinct.
     Set(Vec<u32>),
+    /// The smallest node of the column's hierarchy that covers all values.
+    Node(u32),
     /// Some values are missing and some are not: nothing may be said about the column.
     Suppressed,
 }
@@ -65,8 +67,9 @@ impl Region {
 
     /// Generalizes both regions to one: δ(r̄₁, r̄₂) of Wang 2018, Section 2.2.
     pub fn extend(&mut self, block: &Block, other: &Region) {
-        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
-            cell.extend(other);
+        let columns = block.quasi_identifiers().iter();
+        for ((cell, other), column) in self.cells.iter_mut().zip(&other.cells).zip(columns) {
+            cell.extend(other, column);
         }
         self.records += other.records;
         self.refresh_loss(block);
@@ -124,6 +127,9 @@ impl Region {
                 QuasiIdentifier::Categorical(c) => {
                     cell.categorical_losses(c, individual, block.full())
                 }
+                QuasiIdentifier::Hierarchical(h) => {
+                    cell.hierarchical_losses(h, individual, block.full())
+                }
             };
             joined = joined.saturating_add(with);
             own = own.saturating_add(alone);
@@ -168,10 +174,18 @@ impl Cell {
                 [.., NULL_CODE] => Self::Suppressed,
                 codes => Self::Set(codes.to_vec()),
             },
+            QuasiIdentifier::Hierarchical(h) => {
+                let i = individual as usize;
+                match (h.lo[i], h.hi[i]) {
+                    (NULL_CODE, _) => Self::Null,
+                    (_, NULL_CODE) => Self::Suppressed,
+                    (lo, hi) => Self::Node(h.tree.hierarchy.covering(lo, hi)),
+                }
+            }
         }
     }
 
-    fn extend(&mut self, other: &Cell) {
+    fn extend(&mut self, other: &Cell, column: &QuasiIdentifier) {
         match (&mut *self, other) {
             (Self::Null, Self::Null) => {}
             (Self::Interval { lo, hi }, Self::Interval { lo: l, hi: h }) => {
@@ -179,6 +193,7 @@ impl Cell {
                 *hi = (*hi).max(*h);
             }
             (Self::Set(codes), Self::Set(more)) => insert_all(codes, more),
+            (Self::Node(node), Self::Node(other)) => *node = joined_node(column, *node, *other),
             _ => *self = Self::Suppressed,
         }
     }
@@ -193,7 +208,7 @@ impl Cell {
             {
                 insert_all(codes, c.of(individual));
             }
-            _ => self.extend(&Self::of(column, individual)),
+            _ => self.extend(&Self::of(column, individual), column),
         }
     }
 
@@ -203,6 +218,7 @@ impl Cell {
             Self::Null => 0,
             Self::Interval { lo, hi } => width_loss(step(column), *lo, *hi),
             Self::Set(codes) => set_loss(step(column), codes.len()),
+            Self::Node(node) => node_loss(column, *node),
             Self::Suppressed => full,
         }
     }
@@ -215,6 +231,7 @@ impl Cell {
                 width_loss(step(column), *lo.min(l), *hi.max(h))
             }
             (Self::Set(a), Self::Set(b)) => set_loss(step(column), union_len(a, b)),
+            (Self::Node(a), Self::Node(b)) => node_loss(column, joined_node(column, *a, *b)),
             _ => full,
         }
     }
@@ -231,6 +248,21 @@ impl Cell {
                 width_loss(column.step, l, h),
             ),
             (_, l, h) => (full, width_loss(column.step, l, h)),
+        }
+    }
+
+    fn hierarchical_losses(&self, column: &Hierarchical, individual: u32, full: u64) -> (u64, u64) {
+        let i = individual as usize;
+        match (self, column.lo[i], column.hi[i]) {
+            (Self::Null, NULL_CODE, _) => (0, 0),
+            (_, NULL_CODE, _) => (full, 0),
+            (_, _, NULL_CODE) => (full, full),
+            (Self::Node(node), lo, hi) => {
+                let tree = &column.tree.hierarchy;
+                let joined = tree.join(tree.join(*node, lo), hi);
+                (column.tree.loss(joined), column.tree.span_loss(lo, hi))
+            }
+            (_, lo, hi) => (full, column.tree.span_loss(lo, hi)),
         }
     }
 
@@ -252,6 +284,27 @@ fn step(column: &QuasiIdentifier) -> u64 {
     match column {
         QuasiIdentifier::Numeric(n) => n.step,
         QuasiIdentifier::Categorical(c) => c.step,
+        // Its loss is that of a node.
+        QuasiIdentifier::Hierarchical(_) => 0,
+    }
+}
+
+fn node_loss(column: &QuasiIdentifier, node: u32) -> u64 {
+    match column {
+        QuasiIdentifier::Hierarchical(h) => h.tree.loss(node),
+        _ => 0,
+    }
+}
+
+/// The smallest node that covers both.
+fn joined_node(column: &QuasiIdentifier, a: u32, b: u32) -> u32 {
+    match column {
+        QuasiIdentifier::Hierarchical(h) => {
+            let tree = &h.tree.hierarchy;
+            let ((first, last), (f, l)) = (tree.range(a), tree.range(b));
+            tree.join(tree.join(a, f.min(first)), l.max(last))
+        }
+        _ => a,
     }
 }
 
@@ -288,9 +341,11 @@ fn union_len(a: &[u32], b: &[u32]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::table::Fingerprints;
     use crate::table::example::patients;
+    use crate::table::{Fingerprints, Hierarchy, LossTree};
 
     /// The block of the paper's running example and the index of each of its individuals 1–7.
     fn example() -> Block {
@@ -411,6 +466,47 @@ mod tests {
                 let q = Region::of(&block, b);
                 let joined = loss(&[a, b]);
                 let distance = joined_distance(joined, (1, p.loss()), (1, q.loss()));
+                assert_eq!(p.distance(&block, &q), distance);
+                assert_eq!(p.distance_to(&block, b), distance);
+            }
+        }
+    }
+
+    #[test]
+    fn hierarchies_generalize_to_the_smallest_node() {
+        // ((0 1) (2 3)) 4: losses 0 for leaves, 5 and 6 for the pairs, 9 for both, 20 for all.
+        let parents = [Some(7), Some(7), Some(8), Some(8), Some(6), None, Some(5), Some(9), Some(9), Some(5)];
+        let (hierarchy, numbers) = Hierarchy::from_parents(&parents).unwrap();
+        let mut losses = vec![0; 10];
+        for (node, loss) in [(7, 5), (8, 6), (9, 9), (5, 20)] {
+            losses[numbers[node] as usize] = loss;
+        }
+        let leaf = |node: usize| hierarchy.range(numbers[node]).0;
+        let column = Hierarchical {
+            lo: vec![leaf(0), leaf(1), leaf(2), leaf(4), NULL_CODE, leaf(0), leaf(3)],
+            hi: vec![leaf(0), leaf(1), leaf(2), leaf(4), NULL_CODE, leaf(1), NULL_CODE],
+            tree: LossTree {
+                hierarchy: Arc::new(hierarchy.clone()),
+                losses: Arc::new(losses),
+            },
+        };
+        let n = column.lo.len() as u32;
+        let block = Block::new(
+            vec![QuasiIdentifier::Hierarchical(column)],
+            (0..n).map(|i| [i]).collect(),
+            vec![1; n as usize],
+            20,
+        );
+        let region = |members: &[u32]| Region::covering(&block, members).unwrap();
+        let loss = |members: &[u32]| region(members).loss();
+        assert_eq!((loss(&[0]), loss(&[0, 1]), loss(&[5])), (0, 5, 5));
+        assert_eq!((loss(&[1, 2]), loss(&[5, 2]), loss(&[0, 3])), (9, 9, 20));
+        assert_eq!((loss(&[4]), loss(&[4, 0]), loss(&[6])), (0, 20, 20));
+        assert_eq!(region(&[0, 1]).cells(), [Cell::Node(numbers[7])]);
+        for a in 0..n {
+            for b in 0..n {
+                let (p, q) = (region(&[a]), region(&[b]));
+                let distance = joined_distance(loss(&[a, b]), (1, p.loss()), (1, q.loss()));
                 assert_eq!(p.distance(&block, &q), distance);
                 assert_eq!(p.distance_to(&block, b), distance);
             }

@@ -62,7 +62,7 @@ impl Codes for Individuals<'_> {
     fn codes(&self, item: u32, column: usize) -> &[u32] {
         match &self.0.quasi_identifiers()[column] {
             QuasiIdentifier::Categorical(c) => c.of(item),
-            QuasiIdentifier::Numeric(_) => &[],
+            QuasiIdentifier::Numeric(_) | QuasiIdentifier::Hierarchical(_) => &[],
         }
     }
 }

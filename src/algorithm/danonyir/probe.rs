@@ -3,8 +3,11 @@
 //! No loss here exceeds [`Block::full`](crate::table::Block::full) per column, and the sum over all columns fits in a
 //! `u64`: that is what a block promises. Arithmetic wraps rather than panics should the promise be broken.
 
-use super::space::{Codes, Column, Folded, NULL, Space, VALUE, ends};
-use crate::table::{Cell, Region};
+use super::space::{Codes, Folded, NULL, Nullable, Space, VALUE, ends};
+use crate::table::{Cell, LossTree, Region};
+
+/// Ends of an interval without values.
+const NOWHERE: (u32, u32) = (u32::MAX, 0);
 
 /// The region whose nearest neighbour is sought.
 #[derive(Debug, Default)]
@@ -14,7 +17,7 @@ pub(super) struct Probe {
     full: u64,
     ranges: usize,
     intervals: Vec<IntervalProbe>,
-    nullable: Vec<(IntervalProbe, Presence)>,
+    nullable: Vec<NullableProbe>,
     sets: Vec<SetProbe>,
     folded: Vec<FoldedProbe>,
 }
@@ -24,6 +27,13 @@ struct IntervalProbe {
     lo: u32,
     hi: u32,
     step: u64,
+}
+
+#[derive(Debug)]
+struct NullableProbe {
+    interval: IntervalProbe,
+    presence: Presence,
+    tree: Option<LossTree>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,27 +78,25 @@ impl Probe {
     /// Aims at a region.
     pub(super) fn aim(&mut self, space: &Space, region: &Region) {
         let cells = region.cells();
-        let interval = |column: &Column| {
-            let (lo, hi) = match cells[column.number] {
-                Cell::Interval { lo, hi } => (lo, hi),
-                _ => (u32::MAX, 0),
-            };
-            IntervalProbe {
-                lo,
-                hi,
-                step: column.step,
-            }
-        };
         self.records = region.records();
         self.loss = region.loss();
         self.full = space.full;
         self.ranges = space.ranges();
         self.intervals.clear();
-        self.intervals.extend(space.intervals.iter().map(interval));
-        self.nullable.clear();
-        let nullable = space.nullable.iter();
-        self.nullable
-            .extend(nullable.map(|c| (interval(c), presence(&cells[c.number]))));
+        self.intervals.extend(space.intervals.iter().map(|column| {
+            let (lo, hi) = match cells[column.number] {
+                Cell::Interval { lo, hi } => (lo, hi),
+                _ => NOWHERE,
+            };
+            let step = column.step;
+            IntervalProbe { lo, hi, step }
+        }));
+        if self.nullable.len() != space.nullable.len() {
+            self.nullable = space.nullable.iter().map(NullableProbe::new).collect();
+        }
+        for (probe, nullable) in self.nullable.iter_mut().zip(&space.nullable) {
+            probe.aim(nullable, &cells[nullable.column.number]);
+        }
         self.sets.clear();
         self.sets.extend(space.sets.iter().map(|column| {
             let mask = match &cells[column.number] {
@@ -132,7 +140,7 @@ impl Probe {
         if !self.nullable.is_empty() || !self.folded.is_empty() {
             let (values, states) = (&ranges[self.intervals.len()..], &masks[self.sets.len()..]);
             for ((probe, value), state) in self.nullable.iter().zip(values).zip(states) {
-                joined = joined.wrapping_add(self.nullable_joined(probe, *value, *state, *state));
+                joined = joined.wrapping_add(probe.joined(*value, *state, *state, self.full));
             }
             let folds = states[self.nullable.len()..].chunks_exact(2);
             for (probe, word) in self.folded.iter().zip(folds) {
@@ -173,7 +181,7 @@ impl Probe {
             for (((probe, value), hull), core) in
                 self.nullable.iter().zip(values).zip(hulls).zip(cores)
             {
-                joined = joined.wrapping_add(self.nullable_joined(probe, *value, *hull, *core));
+                joined = joined.wrapping_add(probe.joined(*value, *hull, *core, self.full));
             }
             let hulls = hulls[self.nullable.len()..].chunks_exact(2);
             let cores = cores[self.nullable.len()..].chunks_exact(2);
@@ -206,22 +214,38 @@ impl Probe {
         u128::from(records) * u128::from(growth)
             + u128::from(self.records) * u128::from(joined.saturating_sub(self.loss))
     }
+}
 
-    fn nullable_joined(
-        &self,
-        probe: &(IntervalProbe, Presence),
-        value: u64,
-        hull: u64,
-        core: u64,
-    ) -> u64 {
-        let suppressed = match probe.1 {
+impl NullableProbe {
+    fn new(nullable: &Nullable) -> Self {
+        let ((lo, hi), step) = (NOWHERE, nullable.column.step);
+        Self {
+            interval: IntervalProbe { lo, hi, step },
+            presence: Presence::Missing,
+            tree: nullable.tree.clone(),
+        }
+    }
+
+    fn aim(&mut self, nullable: &Nullable, cell: &Cell) {
+        let (lo, hi) = nullable.ends(cell).unwrap_or(NOWHERE);
+        (self.interval.lo, self.interval.hi) = (lo, hi);
+        self.presence = presence(cell);
+    }
+
+    /// The loss together with values from `value`, given what is missing for some and for all of a collection.
+    fn joined(&self, value: u64, hull: u64, core: u64, full: u64) -> u64 {
+        let suppressed = match self.presence {
             Presence::Both => true,
             Presence::Missing => hull & NULL == 0 || core & VALUE != 0,
             Presence::Values => core & NULL != 0 || hull & VALUE == 0,
         };
-        match probe.1 {
-            _ if suppressed => self.full,
-            Presence::Values => probe.0.joined(value),
+        match (self.presence, &self.tree) {
+            _ if suppressed => full,
+            (Presence::Values, Some(tree)) => {
+                let (lo, hi) = ends(value);
+                tree.span_loss(self.interval.lo.min(lo), self.interval.hi.max(hi))
+            }
+            (Presence::Values, None) => self.interval.joined(value),
             _ => 0,
         }
     }

@@ -1,14 +1,15 @@
 //! The space in which the index searches: regions as a few machine words, with lower bounds on the loss of joining.
 //!
 //! A numeric column is one word (both ends of its interval), a small categorical column one word (a bit per value).
-//! Columns with missing values take two: one for values, one for what is missing. Sets over many values are folded
+//! Columns with missing values take two: one for values, one for what is missing; so do columns with a hierarchy, whose
+//! nodes are intervals of leaves. Sets over many values are folded
 //! twice into 63 bits, by ranges and by a hash; folding can only make sets look more alike, so that bounds stay
 //! bounds, and exact losses are taken from the codes themselves.
 //!
 //! What holds for all regions of a collection is kept as two regions, the *hull* that covers each of them and the
 //! *core* that each of them covers.
 
-use crate::table::{Block, Cell, NULL_CODE, QuasiIdentifier, Region};
+use crate::table::{Block, Cell, LossTree, NULL_CODE, QuasiIdentifier, Region};
 
 /// In the second word of an interval column, and as the last bit of a folded set: there are missing values.
 pub(super) const NULL: u64 = 1 << 63;
@@ -28,7 +29,7 @@ const FOLDS: u32 = 63;
 #[derive(Debug)]
 pub(super) struct Space {
     pub(super) intervals: Vec<Column>,
-    pub(super) nullable: Vec<Column>,
+    pub(super) nullable: Vec<Nullable>,
     pub(super) sets: Vec<Column>,
     pub(super) folded: Vec<Folded>,
     pub(super) full: u64,
@@ -38,6 +39,13 @@ pub(super) struct Space {
 pub(super) struct Column {
     pub(super) number: usize,
     pub(super) step: u64,
+}
+
+/// A column of intervals that may be missing, or of nodes of a hierarchy.
+#[derive(Debug, Clone)]
+pub(super) struct Nullable {
+    pub(super) column: Column,
+    pub(super) tree: Option<LossTree>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -70,11 +78,15 @@ impl Space {
                         step: n.step,
                     };
                     if n.hi.contains(&NULL_CODE) {
-                        space.nullable.push(column);
+                        space.nullable.push(Nullable { column, tree: None });
                     } else {
                         space.intervals.push(column);
                     }
                 }
+                QuasiIdentifier::Hierarchical(h) => space.nullable.push(Nullable {
+                    column: Column { number, step: 0 },
+                    tree: Some(h.tree.clone()),
+                }),
                 QuasiIdentifier::Categorical(c) => {
                     let column = Column {
                         number,
@@ -108,10 +120,16 @@ impl Space {
     /// Appends the words of a region.
     pub(super) fn encode(&self, region: &Region, words: &mut Vec<u64>) {
         let cells = region.cells();
-        for column in self.intervals.iter().chain(&self.nullable) {
+        for column in &self.intervals {
             words.push(match cells[column.number] {
                 Cell::Interval { lo, hi } => range(lo, hi),
                 _ => NOTHING,
+            });
+        }
+        for nullable in &self.nullable {
+            words.push(match nullable.ends(&cells[nullable.column.number]) {
+                Some((lo, hi)) => range(lo, hi),
+                None => NOTHING,
             });
         }
         for column in &self.sets {
@@ -120,8 +138,8 @@ impl Space {
                 _ => 0,
             });
         }
-        for column in &self.nullable {
-            words.push(match cells[column.number] {
+        for nullable in &self.nullable {
+            words.push(match cells[nullable.column.number] {
                 Cell::Null => NULL,
                 Cell::Suppressed => NULL | VALUE,
                 _ => VALUE,
@@ -178,10 +196,17 @@ impl Space {
         let ranges = self.ranges();
         if word < ranges {
             let (lo, hi) = ends(hull[word]);
-            let column = self.intervals.iter().chain(&self.nullable).nth(word);
-            return column.map_or(0, |c| {
-                c.step.saturating_mul(u64::from(hi.saturating_sub(lo)))
-            });
+            let width = |column: &Column| {
+                let steps = u64::from(hi.saturating_sub(lo));
+                column.step.saturating_mul(steps)
+            };
+            return match self.intervals.get(word) {
+                Some(column) => width(column),
+                None => match &self.nullable[word - self.intervals.len()] {
+                    Nullable { tree: Some(tree), .. } if lo <= hi => tree.span_loss(lo, hi),
+                    Nullable { column, .. } => width(column),
+                },
+            };
         }
         let values = u64::from(hull[word].count_ones().saturating_sub(1));
         let mask = word - ranges;
@@ -204,6 +229,17 @@ impl Space {
             u64::from(lo) + u64::from(hi)
         } else {
             value
+        }
+    }
+}
+
+impl Nullable {
+    /// First and last value of a cell that has values.
+    pub(super) fn ends(&self, cell: &Cell) -> Option<(u32, u32)> {
+        match (cell, &self.tree) {
+            (Cell::Interval { lo, hi }, _) => Some((*lo, *hi)),
+            (Cell::Node(node), Some(tree)) => Some(tree.hierarchy.range(*node)),
+            _ => None,
         }
     }
 }
