@@ -52,6 +52,14 @@ pub(crate) fn input(function: &str, error: DataFusionError) -> DataFusionError {
     )
 }
 
+/// The message of an error that is told as part of another.
+pub(crate) fn text(error: &DataFusionError) -> String {
+    match error {
+        DataFusionError::Plan(message) | DataFusionError::Execution(message) => message.clone(),
+        other => other.strip_backtrace(),
+    }
+}
+
 /// `; did you mean 'age'?` if one of the names is close to `name`, else nothing.
 pub(crate) fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let wanted = name.to_lowercase();

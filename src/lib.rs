@@ -28,6 +28,7 @@ pub mod table;
 pub mod verify;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
+pub use coding::{DateLevel, Levels};
 pub use functions::{
     ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, FUNCTIONS,
     FunctionEntry, sample_patients,

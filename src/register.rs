@@ -7,7 +7,9 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
 
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
-use crate::functions::{INPUT_FUNCTION, InputFunction};
+use crate::functions::{
+    HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction,
+};
 use crate::planner::AnonymizeQueryPlanner;
 
 /// Adds everything of this crate to a context.
@@ -44,6 +46,9 @@ impl SessionStateBuilderExt for SessionStateBuilder {
 fn add_functions(state: &mut SessionState) -> Result<()> {
     state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
     state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
+    for name in [HIERARCHY_FUNCTION, HIERARCHY] {
+        state.register_udtf(name, Arc::new(HierarchyFunction));
+    }
     for function in FUNCTIONS {
         state.register_udtf(
             function.name,

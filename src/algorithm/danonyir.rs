@@ -30,6 +30,7 @@ pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
     name: "danonyir",
     help: "grows each class around a random individual by the nearest individual or class (Wang et al. 2018)",
     options: &[],
+    whole_table: false,
     serves: |_| Ok(()),
     build: |_| Ok(Box::new(Danonyir::new())),
 };
@@ -194,6 +195,7 @@ impl<'a, S: Search> Run<'a, S> {
         Ok(Classes {
             classes,
             suppressed,
+            ..Classes::default()
         })
     }
 
@@ -463,7 +465,13 @@ mod tests {
         let threes = leaves / 3;
         let (root, half) = (leaves + threes, leaves + threes + 1);
         let mut parents: Vec<Option<u32>> = (0..leaves)
-            .map(|leaf| Some(if leaf / 3 < threes { leaves + leaf / 3 } else { root }))
+            .map(|leaf| {
+                Some(if leaf / 3 < threes {
+                    leaves + leaf / 3
+                } else {
+                    root
+                })
+            })
             .collect();
         parents.extend((0..threes).map(|three| Some(half + u32::from(three > threes / 2))));
         parents.extend([None, Some(root), Some(root)]);
@@ -555,14 +563,13 @@ mod tests {
     fn blocks(individuals: std::ops::Range<usize>) -> impl Strategy<Value = Block> {
         use ColumnKind::*;
         let kind = prop::sample::select(vec![Numeric, Categorical, Hierarchical]);
-        let shape = (kind, 0..3u8, 0..3usize, 0..8u8).prop_map(
-            |(kind, nullable, scale, constant)| Shape {
+        let shape =
+            (kind, 0..3u8, 0..3usize, 0..8u8).prop_map(|(kind, nullable, scale, constant)| Shape {
                 kind,
                 nullable: nullable == 0,
                 scale: [1, 1, 37][scale],
                 constant: constant == 0,
-            },
-        );
+            });
         let individual = (
             prop::collection::vec((0..20u8, 0..VALUES, 0..VALUES), 4),
             prop::collection::vec(0..9u32, 0..5),

@@ -1,14 +1,18 @@
 //! Algorithms: ways of forming classes so that a model holds at low loss. One file each, and the list [`ALGORITHMS`].
 
 mod danonyir;
+mod full_domain;
+mod geneir;
+mod trees;
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::model::{Model, Parameter, ParameterError, Parameters};
-use crate::table::Block;
+use crate::table::{Block, Region};
 
 pub use danonyir::Danonyir;
+pub use geneir::GeneIr;
 
 /// A way of forming classes.
 pub trait Algorithm: Debug + Send + Sync {
@@ -30,6 +34,22 @@ pub struct Classes {
     pub classes: Vec<Vec<u32>>,
     /// The individuals that are not published.
     pub suppressed: Vec<u32>,
+    /// For each class and column the node of the column's hierarchy to publish, if not the smallest that covers the
+    /// class. Empty if no class has any. A column in which values of the class are missing publishes no node.
+    pub nodes: Vec<Vec<Option<u32>>>,
+}
+
+impl Classes {
+    /// What each class publishes.
+    pub fn regions<'a>(&'a self, block: &'a Block) -> impl Iterator<Item = Region> + 'a {
+        self.classes.iter().enumerate().filter_map(|(i, class)| {
+            let region = Region::covering(block, class)?;
+            Some(match self.nodes.get(i) {
+                Some(nodes) => region.with_nodes(block, nodes),
+                None => region,
+            })
+        })
+    }
 }
 
 /// Tells a running algorithm that nobody waits for its result any more.
@@ -65,6 +85,8 @@ pub struct AlgorithmEntry {
     pub help: &'static str,
     /// Its options.
     pub options: &'static [Parameter],
+    /// Whether it means anything for a whole table only: `block` must then be `'all'`.
+    pub whole_table: bool,
     /// Whether the algorithm can serve a model; the reason if not. Asked before any data is read.
     pub serves: fn(&dyn Model) -> Result<(), &'static str>,
     /// Builds the algorithm from checked options.
@@ -72,7 +94,7 @@ pub struct AlgorithmEntry {
 }
 
 /// All algorithms.
-pub static ALGORITHMS: &[&AlgorithmEntry] = &[&danonyir::ENTRY];
+pub static ALGORITHMS: &[&AlgorithmEntry] = &[&danonyir::ENTRY, &geneir::ENTRY];
 
 /// The algorithm of that name.
 pub fn find(name: &str) -> Option<&'static AlgorithmEntry> {

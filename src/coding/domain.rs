@@ -17,6 +17,8 @@ pub enum Domain {
     Real(f64, f64),
     /// Number of distinct values.
     Categories(u64),
+    /// All values of a column to be masked.
+    Values(Vec<String>),
     /// No value was seen.
     Empty,
 }
@@ -29,6 +31,7 @@ impl Domain {
     /// Number of steps from one end to the other (U − L, |X| − 1), at most [`MAX_STEPS`] for numbers.
     pub fn steps(&self) -> u64 {
         match *self {
+            Domain::Values(ref values) => (values.len() as u64).saturating_sub(1),
             Domain::Integer(lo, hi) => hi.abs_diff(lo).min(MAX_STEPS) as u64,
             Domain::Real(lo, hi) if hi > lo => MAX_STEPS as u64,
             Domain::Categories(values) => values.saturating_sub(1),

@@ -1,6 +1,7 @@
 //! A block's individuals, from Arrow arrays to codes.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, StructArray};
 use datafusion::arrow::buffer::OffsetBuffer;
@@ -9,8 +10,10 @@ use datafusion::arrow::error::ArrowError;
 use unicode_normalization::UnicodeNormalization;
 
 use super::scale::Scale;
-use super::{Domain, Domains, Keys, Kind, key};
-use crate::table::{Block, Categorical, Fingerprints, NULL_CODE, Numeric, QuasiIdentifier};
+use super::{Domains, Keys, Kind, Ladder, key};
+use crate::table::{
+    Block, Categorical, Fingerprints, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier, Taxonomy,
+};
 
 /// The individuals of one block as the engine delivers them, sorted by their random order.
 #[derive(Debug)]
@@ -84,6 +87,8 @@ pub struct EncodedBlock {
     pub(super) keys: Vec<Keys>,
     /// For categorical columns, where a value of each code can be found.
     pub(super) representatives: Vec<Vec<u32>>,
+    /// For columns with a hierarchy, its labels.
+    pub(super) taxonomies: Vec<Option<Arc<Taxonomy>>>,
     /// Sensitive values that differ from another one only in case, spacing or Unicode form.
     pub look_alikes: u64,
 }
@@ -93,6 +98,7 @@ impl EncodedBlock {
     pub fn try_new(
         individuals: &Individuals,
         kinds: &[Kind],
+        ladders: &[Option<Ladder>],
         domains: &Domains,
         normalize: bool,
     ) -> Result<Self, ArrowError> {
@@ -100,19 +106,38 @@ impl EncodedBlock {
         let records = (0..n).map(|i| individuals.records_of(i).len() as u32);
         let scale = Scale::new(domains, individuals.records.len() as u64);
 
-        let (mut columns, mut all_keys, mut representatives) = (vec![], vec![], vec![]);
+        let (mut columns, mut all_keys) = (vec![], vec![]);
+        let (mut representatives, mut taxonomies) = (vec![], vec![]);
         for (c, column) in individuals.qi.iter().enumerate() {
             let keys = Keys::try_new(column.values(), kinds[c])?;
-            let (coded, found) = match kinds[c] {
-                Kind::Categorical => categorical(column, &keys, n, scale.steps[c]),
-                _ => (
-                    numeric(column, &keys, n, &domains.0[c], scale.steps[c]),
-                    vec![],
-                ),
-            };
-            columns.push(coded);
+            let (domain, step) = (&domains.0[c], scale.steps[c]);
+            let (mut found, mut taxonomy) = (vec![], None);
+            columns.push(match (&ladders[c], kinds[c]) {
+                (Some(ladder), _) => {
+                    let leaves = ladder.leaves(column.values(), &keys, domain, scale.full)?;
+                    let code = |at: usize| Some(leaves.codes[at]).filter(|c| *c != NULL_CODE);
+                    let (lo, hi) = spans(column, n, code);
+                    taxonomy = Some(leaves.taxonomy);
+                    let tree = leaves.tree;
+                    QuasiIdentifier::Hierarchical(Hierarchical { lo, hi, tree })
+                }
+                (None, Kind::Categorical | Kind::Masked) => {
+                    let (coded, at) = categorical(column, &keys, n, step);
+                    found = at;
+                    coded
+                }
+                (None, Kind::Integer | Kind::Real) => {
+                    let (lo, hi) = spans(column, n, |at| match &keys {
+                        Keys::Integer(values) => values[at].map(|v| domain.code_integer(v)),
+                        Keys::Real(values) => values[at].map(|v| domain.code_real(v)),
+                        Keys::Bytes(..) => None,
+                    });
+                    QuasiIdentifier::Numeric(Numeric { lo, hi, step })
+                }
+            });
             all_keys.push(keys);
             representatives.push(found);
+            taxonomies.push(taxonomy);
         }
 
         let (codes, look_alikes) = sensitive_codes(individuals.records.column(0), normalize)?;
@@ -127,23 +152,14 @@ impl EncodedBlock {
             block: Block::new(columns, fingerprints, records.collect(), scale.full),
             keys: all_keys,
             representatives,
+            taxonomies,
             look_alikes,
         })
     }
 }
 
-fn numeric(
-    column: &QiColumn,
-    keys: &Keys,
-    n: usize,
-    domain: &Domain,
-    step: u64,
-) -> QuasiIdentifier {
-    let code = |at: usize| match keys {
-        Keys::Integer(values) => values[at].map(|v| domain.code_integer(v)),
-        Keys::Real(values) => values[at].map(|v| domain.code_real(v)),
-        Keys::Bytes(..) => None,
-    };
+/// The smallest and largest code of each individual.
+fn spans(column: &QiColumn, n: usize, code: impl Fn(usize) -> Option<u32>) -> (Vec<u32>, Vec<u32>) {
     let (mut lo, mut hi) = (Vec::with_capacity(n), Vec::with_capacity(n));
     for i in 0..n {
         let (mut ends, mut missing) = (None, false);
@@ -160,7 +176,7 @@ fn numeric(
         lo.push(a);
         hi.push(b);
     }
-    QuasiIdentifier::Numeric(Numeric { lo, hi, step })
+    (lo, hi)
 }
 
 /// Codes follow the order of the values, so that sets of codes are published sorted.

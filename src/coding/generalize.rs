@@ -10,8 +10,9 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::encode::{EncodedBlock, Individuals, QiColumn};
+use super::publish::Class;
 use super::{Keys, Kind};
-use crate::table::{NULL_CODE, QuasiIdentifier};
+use crate::table::{NULL_CODE, QuasiIdentifier, ROOT};
 
 /// What one class shows in one column.
 enum Shown {
@@ -27,24 +28,50 @@ enum Shown {
 pub(super) fn generalize(
     individuals: &Individuals,
     encoded: &EncodedBlock,
-    classes: &[Vec<u32>],
+    classes: &[Class<'_>],
     column: usize,
     kind: Kind,
     text: bool,
 ) -> Result<ArrayRef, ArrowError> {
+    if let Some(labels) = labels(encoded, classes, column) {
+        return Ok(labels);
+    }
     let qi = &individuals.qi[column];
     let shown: Vec<Shown> = classes
         .iter()
         .map(|class| match kind {
-            Kind::Categorical => distinct(encoded, class, column),
-            _ => ends(qi, &encoded.keys[column], class),
+            Kind::Categorical | Kind::Masked => distinct(encoded, &class.members, column),
+            Kind::Integer | Kind::Real => ends(qi, &encoded.keys[column], &class.members),
         })
         .collect();
     match (text, kind) {
         (true, _) => texts(qi.values(), &shown, kind),
-        (false, Kind::Categorical) => lists(qi.values(), &shown),
+        (false, Kind::Categorical | Kind::Masked) => lists(qi.values(), &shown),
         (false, _) => intervals(qi.values(), &shown),
     }
+}
+
+/// Labels of a column with a hierarchy: that of its root is suppressed, NULL is missing.
+fn labels(encoded: &EncodedBlock, classes: &[Class<'_>], column: usize) -> Option<ArrayRef> {
+    let taxonomy = encoded.taxonomies[column].as_ref()?;
+    let QuasiIdentifier::Hierarchical(coded) = &encoded.block.quasi_identifiers()[column] else {
+        return None;
+    };
+    let label = |class: &Class<'_>| {
+        let lo = class.members.iter().map(|i| coded.lo[*i as usize]);
+        let hi = class.members.iter().map(|i| coded.hi[*i as usize]).max()?;
+        let first = lo.clone().min().filter(|lo| *lo != NULL_CODE)?;
+        Some(match lo.max() {
+            Some(NULL_CODE) => taxonomy.label(ROOT),
+            _ if hi == NULL_CODE => taxonomy.label(ROOT),
+            _ => {
+                let smallest = taxonomy.tree().covering(first, hi);
+                let chosen = class.nodes.get(column).copied().flatten();
+                taxonomy.label(chosen.unwrap_or(smallest))
+            }
+        })
+    };
+    Some(Arc::new(classes.iter().map(label).collect::<StringArray>()))
 }
 
 fn ends(qi: &QiColumn, keys: &Keys, class: &[u32]) -> Shown {
@@ -151,7 +178,7 @@ fn texts(values: &ArrayRef, shown: &[Shown], kind: Kind) -> Result<ArrayRef, Arr
             printed.dedup();
             Some(match (printed.len(), kind) {
                 (1, _) => printed.remove(0),
-                (_, Kind::Categorical) => format!("{{{}}}", printed.join(", ")),
+                (_, Kind::Categorical | Kind::Masked) => format!("{{{}}}", printed.join(", ")),
                 _ => format!("[{}]", printed.join(", ")),
             })
         }

@@ -19,6 +19,8 @@ pub enum Kind {
     Real,
     /// Names without order.
     Categorical,
+    /// Codes to be masked: names, all of which are remembered.
+    Masked,
 }
 
 /// One value. NULL and NaN are one key: a missing value.
@@ -81,7 +83,7 @@ impl Keys {
         match kind {
             Kind::Integer => Ok(Keys::Integer(integers(array)?)),
             Kind::Real => Ok(Keys::Real(reals(array)?)),
-            Kind::Categorical => Ok(Keys::Bytes(
+            Kind::Categorical | Kind::Masked => Ok(Keys::Bytes(
                 rows(std::slice::from_ref(array))?,
                 Arc::clone(array),
             )),

@@ -1,8 +1,9 @@
 //! A profile of the input: domains, and a sample of individuals that does not depend on the input's order.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use datafusion::arrow::array::{ArrayRef, UInt64Array};
+use datafusion::arrow::array::{ArrayRef, AsArray, UInt64Array};
 use datafusion::arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,9 @@ use super::{Domain, Domains, Key, Keys, Kind};
 /// Individuals in the sample: enough for a few hundred blocks.
 const SAMPLE: usize = 8_192;
 
-/// Distinct values of a categorical column that are counted exactly; beyond, their number is estimated.
-const EXACT_VALUES: usize = 1 << 16;
+/// Distinct values of a categorical column that are counted exactly; beyond, their number is estimated. A column with
+/// more is too much to mask.
+pub const EXACT_VALUES: usize = 1 << 16;
 
 /// What is learned from one pass over the quasi-identifiers. Profiles of parts of the input merge into the profile of
 /// the whole, in any order.
@@ -20,7 +22,18 @@ const EXACT_VALUES: usize = 1 << 16;
 pub struct Profile {
     columns: Vec<Summary>,
     /// The individuals with the smallest order: a uniform sample, because the order is a keyed hash of the id.
-    sample: BTreeMap<u64, Vec<Key>>,
+    sample: BTreeMap<u64, Sampled>,
+    /// Whether each record is an individual of its own. The order is then a hash of its quasi-identifiers.
+    one_row: bool,
+}
+
+/// Quasi-identifiers in the sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// The values.
+    pub keys: Vec<Key>,
+    /// How many individuals have them: one unless each record is an individual.
+    pub individuals: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,6 +41,7 @@ enum Summary {
     Integer(Option<(i128, i128)>),
     Real(Option<(f64, f64)>),
     Categories(Distinct),
+    Values(BTreeSet<String>),
 }
 
 /// Counts distinct values: the set of their hashes while small, the smallest hashes beyond (a KMV sketch).
@@ -41,15 +55,17 @@ struct Distinct {
 
 impl Profile {
     /// The profile of no records.
-    pub fn new(kinds: &[Kind]) -> Self {
+    pub fn new(kinds: &[Kind], one_row: bool) -> Self {
         let columns = kinds.iter().map(|kind| match kind {
             Kind::Integer => Summary::Integer(None),
             Kind::Real => Summary::Real(None),
             Kind::Categorical => Summary::Categories(Distinct::default()),
+            Kind::Masked => Summary::Values(BTreeSet::new()),
         });
         Self {
             columns: columns.collect(),
             sample: BTreeMap::new(),
+            one_row,
         }
     }
 
@@ -73,21 +89,32 @@ impl Profile {
             if self.sample.len() == SAMPLE && self.sample.last_key_value().is_some_and(beyond) {
                 continue;
             }
-            self.insert(*order, keys.iter().map(|k| k.key(i)).collect());
+            let keys = keys.iter().map(|k| k.key(i)).collect();
+            let sampled = Sampled {
+                keys,
+                individuals: 1,
+            };
+            self.insert(*order, sampled);
         }
         Ok(())
     }
 
-    fn insert(&mut self, order: u64, keys: Vec<Key>) {
-        // Records of one individual may disagree: the smallest tuple wins, whichever comes first.
-        self.sample
-            .entry(order)
-            .and_modify(|known| {
-                if keys < *known {
-                    known.clone_from(&keys);
+    fn insert(&mut self, order: u64, sampled: Sampled) {
+        match self.sample.entry(order) {
+            Entry::Vacant(new) => {
+                new.insert(sampled);
+            }
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                if self.one_row {
+                    known.individuals += sampled.individuals;
                 }
-            })
-            .or_insert(keys);
+                // Records of one individual may disagree: the smallest tuple wins, whichever comes first.
+                if sampled.keys < known.keys {
+                    known.keys = sampled.keys;
+                }
+            }
+        }
         if self.sample.len() > SAMPLE {
             self.sample.pop_last();
         }
@@ -98,8 +125,8 @@ impl Profile {
         for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
             mine.merge(theirs);
         }
-        for (order, keys) in other.sample {
-            self.insert(order, keys);
+        for (order, sampled) in other.sample {
+            self.insert(order, sampled);
         }
     }
 
@@ -110,17 +137,19 @@ impl Profile {
 
     /// Number of individuals, exact while they all fit into the sample, else estimated from the sample's density.
     pub fn individuals(&self) -> u64 {
+        let sampled: u64 = self.sample.values().map(|s| s.individuals).sum();
         match self.sample.last_key_value() {
-            Some((last, _)) if self.sample.len() == SAMPLE => estimate(SAMPLE, *last),
-            _ => self.sample.len() as u64,
+            Some((last, _)) if self.sample.len() == SAMPLE => {
+                let orders = u128::from(estimate(SAMPLE, *last));
+                u64::try_from(orders * u128::from(sampled) / SAMPLE as u128).unwrap_or(u64::MAX)
+            }
+            _ => sampled,
         }
     }
 
-    /// The sampled individuals: order and quasi-identifiers.
-    pub fn sample(&self) -> impl Iterator<Item = (u64, &[Key])> {
-        self.sample
-            .iter()
-            .map(|(order, keys)| (*order, keys.as_slice()))
+    /// The sample: orders with their quasi-identifiers.
+    pub fn sample(&self) -> impl Iterator<Item = (u64, &Sampled)> {
+        self.sample.iter().map(|(order, sampled)| (*order, sampled))
     }
 
     /// Bytes held, roughly.
@@ -128,6 +157,7 @@ impl Profile {
         let keys = self.sample.len() * (64 + self.columns.len() * (size_of::<Key>() + 16));
         let values = self.columns.iter().map(|c| match c {
             Summary::Categories(d) => d.hashes.len() * 16 + d.seen.len() * 64,
+            Summary::Values(values) => values.len() * 64,
             _ => 32,
         });
         keys + values.sum::<usize>()
@@ -174,6 +204,13 @@ impl Summary {
                     }
                 }
             }
+            (Summary::Values(values), Keys::Bytes(_, array)) => {
+                for value in array.as_string::<i32>().iter().flatten() {
+                    if values.len() <= EXACT_VALUES && !values.contains(value) {
+                        values.insert(value.to_owned());
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -189,6 +226,13 @@ impl Summary {
                 (*a, *b) = (a.min(lo), b.max(hi));
             }
             (Summary::Categories(mine), Summary::Categories(theirs)) => mine.merge(theirs),
+            (Summary::Values(mine), Summary::Values(theirs)) => {
+                for value in theirs {
+                    if mine.len() <= EXACT_VALUES {
+                        mine.insert(value);
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -198,6 +242,7 @@ impl Summary {
             Summary::Integer(Some((lo, hi))) => Domain::Integer(*lo, *hi),
             Summary::Real(Some((lo, hi))) => Domain::Real(*lo, *hi),
             Summary::Categories(distinct) => Domain::Categories(distinct.count()),
+            Summary::Values(values) => Domain::Values(values.iter().cloned().collect()),
             _ => Domain::Empty,
         }
     }
@@ -262,7 +307,7 @@ mod tests {
         let order = UInt64Array::from_iter_values(rows.iter().map(|r| r.0));
         let age: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|r| r.1)));
         let code: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.2)));
-        let mut profile = Profile::new(&KINDS);
+        let mut profile = Profile::new(&KINDS, false);
         profile.update(&KINDS, &order, &[age, code]).unwrap();
         profile.finish();
         profile

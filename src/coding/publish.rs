@@ -50,22 +50,37 @@ impl Published {
     }
 }
 
-/// Publishes classes. Classes, and individuals in a class, come in the order of their pseudonyms, which are random:
+/// A class to publish.
+pub(super) struct Class<'a> {
+    pub members: Vec<u32>,
+    /// Per column the node to publish where that is not the smallest; may be empty.
+    pub nodes: &'a [Option<u32>],
+}
+
+/// Publishes classes, with the `nodes` that they publish instead of the smallest ones, if any. Classes, and individuals in a class, come in the order of their pseudonyms, which are random:
 /// neither the order of the input nor that in which classes were formed can be seen.
 pub fn publish(
     individuals: &Individuals,
     encoded: &EncodedBlock,
     classes: &[Vec<u32>],
+    nodes: &[Vec<Option<u32>>],
     kinds: &[Kind],
     text: bool,
 ) -> Result<Published, ArrowError> {
     let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
-    let mut classes = classes.to_vec();
+    let mut classes: Vec<Class<'_>> = classes
+        .iter()
+        .enumerate()
+        .map(|(i, members)| Class {
+            members: members.clone(),
+            nodes: nodes.get(i).map_or(&[], Vec::as_slice),
+        })
+        .collect();
     for class in &mut classes {
-        class.sort_unstable_by_key(|i| pseudonym(*i));
+        class.members.sort_unstable_by_key(|i| pseudonym(*i));
     }
     classes.sort_unstable_by(|a, b| {
-        let first = |class: &[u32]| class.first().map(|i| pseudonym(*i));
+        let first = |class: &Class<'_>| class.members.first().map(|i| pseudonym(*i));
         first(a).cmp(&first(b))
     });
 
@@ -76,7 +91,7 @@ pub fn publish(
     let (mut tuple_of_record, mut at) = (vec![], vec![]);
     let mut names = StringBuilder::new();
     for (tuple, class) in classes.iter().enumerate() {
-        for i in class {
+        for i in &class.members {
             let name = hex(pseudonym(*i));
             for record in individuals.records_of(*i as usize) {
                 tuple_of_record.push(tuple as u32);

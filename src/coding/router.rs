@@ -31,10 +31,13 @@ enum Node {
 
 type Sampled<'a> = (u64, &'a [Key]);
 
+/// Sampled individuals at most, beyond one per entry of the profile's sample.
+const MOST: u128 = 1 << 15;
+
 impl Router {
     /// A tree whose blocks hold about `block` individuals each, or one block for all if that is `None`.
     pub fn new(profile: &Profile, domains: &Domains, block: Option<u64>) -> Self {
-        let mut sample: Vec<Sampled<'_>> = profile.sample().collect();
+        let mut sample = individuals(profile);
         let capacity = block.map_or(usize::MAX, |size| {
             let share =
                 u128::from(size) * sample.len() as u128 / u128::from(profile.individuals().max(1));
@@ -59,6 +62,30 @@ impl Router {
             node = &sides[usize::from(!left)];
         }
     }
+}
+
+/// The sampled individuals. Where many share an entry of the sample, as many of them as is their share of a sample of
+/// [`MOST`], with orders spread evenly as those of the whole table are.
+fn individuals(profile: &Profile) -> Vec<Sampled<'_>> {
+    let all: u128 = profile
+        .sample()
+        .map(|(_, s)| u128::from(s.individuals))
+        .sum();
+    let mut sample = vec![];
+    for (order, sampled) in profile.sample() {
+        let keys = sampled.keys.as_slice();
+        let copies = match u128::from(sampled.individuals) {
+            1 => 1,
+            n => (n * MOST.min(all)).div_ceil(all) as u64,
+        };
+        if copies == 1 {
+            sample.push((order, keys));
+            continue;
+        }
+        let step = u64::MAX / copies;
+        sample.extend((0..copies).map(|copy| (copy * step + step / 2, keys)));
+    }
+    sample
 }
 
 /// Splits a sample into parts of at most `capacity` sampled individuals, as equal as ties allow.
@@ -162,7 +189,7 @@ mod tests {
         let order = UInt64Array::from_iter_values(rows.iter().map(|r| r.0));
         let age: ArrayRef = Arc::new(rows.iter().map(|r| r.1).collect::<Int32Array>());
         let sex: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.2)));
-        let mut profile = Profile::new(&KINDS);
+        let mut profile = Profile::new(&KINDS, false);
         let columns = [age, sex];
         profile.update(&KINDS, &order, &columns).unwrap();
         let router = Router::new(&profile, &profile.domains(), Some(block));
@@ -202,6 +229,42 @@ mod tests {
             "{sizes:?}"
         );
         assert_eq!(block_sizes(&rows, 5_000), [5_000]);
+    }
+
+    #[test]
+    fn records_that_are_individuals_weigh_in_the_sample() {
+        // Three of four records have the same quasi-identifiers, and so the same order in the profile.
+        let tuple = |i: usize| if i % 4 == 0 { i as i32 } else { -1 };
+        let rows: Vec<_> = (0..40_000)
+            .map(|i| (tuple(i), orders_of(tuple(i) as u64)))
+            .collect();
+        let age: ArrayRef = Arc::new(rows.iter().map(|r| Some(r.0)).collect::<Int32Array>());
+        let order = UInt64Array::from_iter_values(rows.iter().map(|r| r.1));
+        let kinds = [Kind::Integer];
+        let mut profile = Profile::new(&kinds, true);
+        profile
+            .update(&kinds, &order, std::slice::from_ref(&age))
+            .unwrap();
+        let n = profile.individuals() as f64;
+        assert!((n / 40_000.0 - 1.0).abs() < 0.05, "{n}");
+        let router = Router::new(&profile, &profile.domains(), Some(5_000));
+        let keys = [Keys::try_new(&age, Kind::Integer).unwrap()];
+        let mut sizes = BTreeMap::<u32, usize>::new();
+        for i in 0..rows.len() {
+            // What tells equal records apart later.
+            let order = orders_of(i as u64);
+            *sizes.entry(router.route(order, &keys, |_| i)).or_default() += 1;
+        }
+        assert!(sizes.len() >= 7, "{sizes:?}");
+        assert!(
+            sizes.values().all(|s| (2_000..=6_500).contains(s)),
+            "{sizes:?}"
+        );
+    }
+
+    fn orders_of(i: u64) -> u64 {
+        let hash = blake3::hash(&i.to_be_bytes());
+        u64::from_be_bytes(hash.as_bytes()[..8].try_into().unwrap())
     }
 
     #[test]

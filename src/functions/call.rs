@@ -3,7 +3,9 @@
 use datafusion::common::{DataFusionError, Result};
 
 use super::Argument;
+use super::hierarchy::{Load, read_levels};
 use crate::algorithm::ALGORITHMS;
+use crate::coding::BUILT_IN;
 use crate::error;
 use crate::model;
 use crate::spec::{BlockSize, Choice, DEFAULT_BLOCK, GivenDomain, Spec};
@@ -36,38 +38,57 @@ pub struct ArgumentEntry {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    read: fn(Spec, &Argument) -> Result<Spec, Refusal>,
+    read: fn(Spec, &Argument, &mut Load<'_>) -> Result<Spec, Refusal>,
 }
 
-/// Why a value does not fit: what is allowed instead.
-type Refusal = String;
+/// Why a value does not fit.
+enum Refusal {
+    /// What is allowed instead.
+    Allowed(String),
+    /// All that is to be said.
+    Reason(String),
+}
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(allowed: T) -> Self {
+        Self::Allowed(allowed.into())
+    }
+}
 
 /// The arguments that all anonymizing functions take besides the input and the parameters of their models.
 pub static ARGUMENTS: &[ArgumentEntry] = &[
     ArgumentEntry {
         name: "id",
         help: "the column that tells individuals apart; published as a random pseudonym",
-        read: |spec, value| Ok(spec.with_id(column(value)?)),
+        read: |spec, value, _| Ok(spec.with_id(column(value)?)),
+    },
+    ArgumentEntry {
+        name: "one_row_per_individual",
+        help: "true instead of an id where each record is another individual (default: false)",
+        read: |spec, value, _| match value {
+            Argument::Boolean(one_row) => Ok(spec.with_one_row_per_individual(*one_row)),
+            _ => Err("must be true or false".into()),
+        },
     },
     ArgumentEntry {
         name: "qi",
         help: "the columns an attacker may know; published generalized",
-        read: |spec, value| Ok(spec.with_qi(columns(value)?)),
+        read: |spec, value, _| Ok(spec.with_qi(columns(value)?)),
     },
     ArgumentEntry {
         name: "sensitive",
         help: "the column to protect; published as it is",
-        read: |spec, value| Ok(spec.with_sensitive(column(value)?)),
+        read: |spec, value, _| Ok(spec.with_sensitive(column(value)?)),
     },
     ArgumentEntry {
         name: "keep",
         help: "other columns to publish as they are (default: none)",
-        read: |spec, value| Ok(spec.with_keep(columns(value)?)),
+        read: |spec, value, _| Ok(spec.with_keep(columns(value)?)),
     },
     ArgumentEntry {
         name: "categorical",
         help: "quasi-identifiers of a numeric type whose values are names, such as postcodes (default: none)",
-        read: |spec, value| Ok(spec.with_categorical(columns(value)?)),
+        read: |spec, value, _| Ok(spec.with_categorical(columns(value)?)),
     },
     ArgumentEntry {
         name: "domain",
@@ -75,9 +96,14 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
         read: read_domains,
     },
     ArgumentEntry {
+        name: "hierarchy",
+        help: "columns generalized to labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv'} (default: none)",
+        read: read_hierarchies,
+    },
+    ArgumentEntry {
         name: "algorithm",
         help: "how classes are formed (default: 'danonyir')",
-        read: |spec, value| {
+        read: |spec, value, _| {
             let name = value.text().ok_or("must be a name in quotes")?;
             Ok(spec.with_algorithm(name))
         },
@@ -90,56 +116,64 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
     ArgumentEntry {
         name: "notation",
         help: "generalized values 'typed' (intervals as structs, sets as lists) or as 'text' (default: 'typed')",
-        read: |spec, value| Ok(spec.with_notation(choice(value)?)),
+        read: |spec, value, _| Ok(spec.with_notation(choice(value)?)),
     },
     ArgumentEntry {
         name: "null_id",
         help: "records without an id: 'error' or 'drop' (default: 'error')",
-        read: |spec, value| Ok(spec.with_null_id(choice(value)?)),
+        read: |spec, value, _| Ok(spec.with_null_id(choice(value)?)),
     },
     ArgumentEntry {
         name: "null_sensitive",
         help: "records without a sensitive value: 'error', 'drop_rows' or 'conservative' (default: 'error')",
-        read: |spec, value| Ok(spec.with_null_sensitive(choice(value)?)),
+        read: |spec, value, _| Ok(spec.with_null_sensitive(choice(value)?)),
     },
     ArgumentEntry {
         name: "contradictory",
         help: "individuals whose records disagree on a quasi-identifier: 'error', 'cover' or 'drop' (default: 'error')",
-        read: |spec, value| Ok(spec.with_contradictory(choice(value)?)),
+        read: |spec, value, _| Ok(spec.with_contradictory(choice(value)?)),
     },
     ArgumentEntry {
         name: "normalize",
         help: "count sensitive values that differ only in case, spacing or Unicode form as one (default: false)",
-        read: |spec, value| match value {
+        read: |spec, value, _| match value {
             Argument::Boolean(normalize) => Ok(spec.with_normalize(*normalize)),
-            _ => Err("must be true or false".to_owned()),
+            _ => Err("must be true or false".into()),
         },
     },
     ArgumentEntry {
         name: "seed",
         help: "makes the release reproducible by whoever knows the seed (default: random)",
-        read: |spec, value| match value {
+        read: |spec, value, _| match value {
             Argument::Number(seed) | Argument::Text(seed) => Ok(spec.with_seed(seed)),
-            _ => Err("must be a number or a string".to_owned()),
+            _ => Err("must be a number or a string".into()),
         },
     },
 ];
 
 /// Reads the arguments of a call, all but the input.
-pub(super) fn read(function: &str, arguments: &[(String, Argument)]) -> Result<Spec> {
+pub(super) fn read(
+    function: &str,
+    arguments: &[(String, Argument)],
+    load: &mut Load<'_>,
+) -> Result<Spec> {
     let mut spec = Spec::new(function);
     for (i, (name, value)) in arguments.iter().enumerate() {
         if arguments[..i].iter().any(|(earlier, _)| earlier == name) {
             return Err(error::argument(function, name, "is given twice"));
         }
-        let refuse =
-            |refusal: Refusal| error::argument(function, name, format!("{refusal}, not {value}"));
+        let refuse = |refusal: Refusal| match refusal {
+            Refusal::Allowed(allowed) => {
+                error::argument(function, name, format!("{allowed}, not {value}"))
+            }
+            Refusal::Reason(reason) => error::argument(function, name, reason),
+        };
         spec = if let Some(entry) = ARGUMENTS.iter().find(|a| a.name == name) {
-            (entry.read)(spec, value).map_err(refuse)?
+            (entry.read)(spec, value, load).map_err(refuse)?
         } else if parameters(function).any(|p| p == name) {
             let text = value
                 .plain()
-                .ok_or_else(|| refuse("must be one value".to_owned()))?;
+                .ok_or_else(|| refuse("must be one value".into()))?;
             spec.with_parameter(name, text)
         } else {
             return Err(unknown(function, name));
@@ -174,23 +208,23 @@ fn unknown(function: &str, name: &str) -> DataFusionError {
 fn column(value: &Argument) -> Result<String, Refusal> {
     let name = value.text().filter(|name| !name.is_empty());
     name.map(str::to_owned)
-        .ok_or_else(|| "must be the name of one column".to_owned())
+        .ok_or_else(|| "must be the name of one column".into())
 }
 
 fn columns(value: &Argument) -> Result<Vec<String>, Refusal> {
     value
         .names()
-        .ok_or_else(|| "must be a list of column names".to_owned())
+        .ok_or_else(|| "must be a list of column names".into())
 }
 
 fn choice<C: Choice>(value: &Argument) -> Result<C, Refusal> {
     value.text().and_then(C::named).ok_or_else(|| {
         let names: Vec<_> = C::ALTERNATIVES.iter().map(|(name, _)| *name).collect();
-        format!("must be one of '{}'", names.join("', '"))
+        format!("must be one of '{}'", names.join("', '")).into()
     })
 }
 
-fn read_block(spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
+fn read_block(spec: Spec, value: &Argument, _: &mut Load<'_>) -> Result<Spec, Refusal> {
     let size = match value {
         Argument::Number(digits) => digits
             .parse()
@@ -205,14 +239,32 @@ fn read_block(spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
     Ok(spec.with_block(block))
 }
 
-fn read_domains(mut spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
+fn read_hierarchies(
+    mut spec: Spec,
+    value: &Argument,
+    load: &mut Load<'_>,
+) -> Result<Spec, Refusal> {
+    let shape = || format!("must map columns to a file or table, or to {BUILT_IN}");
+    let Argument::Map(entries) = value else {
+        return Err(shape().into());
+    };
+    for (column, value) in entries {
+        let text = value.text().ok_or_else(shape)?;
+        let levels = read_levels(text, load)
+            .map_err(|reason| Refusal::Reason(format!("of '{column}': {reason}")))?;
+        spec = spec.with_hierarchy(column, levels);
+    }
+    Ok(spec)
+}
+
+fn read_domains(mut spec: Spec, value: &Argument, _: &mut Load<'_>) -> Result<Spec, Refusal> {
     const SHAPE: &str = "must map columns to [smallest, largest] or to the list of their values";
     let Argument::Map(entries) = value else {
-        return Err(SHAPE.to_owned());
+        return Err(SHAPE.into());
     };
     for (column, value) in entries {
         let Argument::List(items) = value else {
-            return Err(SHAPE.to_owned());
+            return Err(SHAPE.into());
         };
         let texts: Option<Vec<String>> = items.iter().map(Argument::plain).collect();
         let texts = texts.filter(|t| !t.is_empty()).ok_or(SHAPE)?;

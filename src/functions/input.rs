@@ -47,24 +47,42 @@ impl TableFunctionImpl for InputFunction {
 pub(super) fn find(state: &SessionState, name: &str) -> Result<Arc<dyn TableProvider>> {
     let (state, name) = (state.clone(), name.to_owned());
     wait(async move {
-        let bare = TableReference::bare(name.as_str());
-        for reference in [bare, TableReference::parse_str(&name)] {
-            if let Ok(schema) = state.schema_for_ref(reference.clone())
-                && let Some(table) = schema.table(reference.table()).await?
-            {
-                return Ok(table);
-            }
+        match registered(&state, &name).await? {
+            Some(table) => Ok(table),
+            None => files_or_refusal(&state, &name).await,
         }
-        if name.contains(['/', '\\', '*', '.']) {
-            return files(&state, &name).await;
-        }
-        let known = state
-            .schema_for_ref(TableReference::bare(name.as_str()))
-            .map(|schema| schema.table_names())
-            .unwrap_or_default();
-        let nearest = error::did_you_mean(&name, known.iter().map(String::as_str));
-        plan_err!("there is no table '{name}'{nearest}")
     })
+}
+
+/// The table registered under that name.
+pub(super) async fn registered(
+    state: &SessionState,
+    name: &str,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    for reference in [TableReference::bare(name), TableReference::parse_str(name)] {
+        if let Ok(schema) = state.schema_for_ref(reference.clone())
+            && let Some(table) = schema.table(reference.table()).await?
+        {
+            return Ok(Some(table));
+        }
+    }
+    Ok(None)
+}
+
+/// The files at that path; if it is none, which table may have been meant.
+pub(super) async fn files_or_refusal(
+    state: &SessionState,
+    name: &str,
+) -> Result<Arc<dyn TableProvider>> {
+    if name.contains(['/', '\\', '*', '.']) {
+        return files(state, name).await;
+    }
+    let known = state
+        .schema_for_ref(TableReference::bare(name))
+        .map(|schema| schema.table_names())
+        .unwrap_or_default();
+    let nearest = error::did_you_mean(name, known.iter().map(String::as_str));
+    plan_err!("there is no table '{name}'{nearest}")
 }
 
 /// Parquet or CSV files (or another format the session knows) at a path, glob or URL.
@@ -96,7 +114,7 @@ async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider
 }
 
 /// Waits for a future while SQL is planned, which is not asynchronous.
-fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
+pub(super) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
     match Handle::try_current() {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             tokio::task::block_in_place(|| handle.block_on(future))

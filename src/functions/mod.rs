@@ -8,6 +8,7 @@
 mod argument;
 mod ast;
 mod call;
+mod hierarchy;
 mod input;
 mod literal;
 mod relation;
@@ -17,6 +18,7 @@ mod table_function;
 
 pub use argument::Argument;
 pub use call::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry};
+pub(crate) use hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction, NAME as HIERARCHY};
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};
 pub use relation::AnonymizeRelationPlanner;
 pub use sample_patients::sample_patients;

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::input::INPUT_FUNCTION;
-use super::{Argument, FUNCTIONS, call, sample};
+use super::{Argument, FUNCTIONS, call, hierarchy, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
 
@@ -46,6 +46,8 @@ impl RelationPlanner for AnonymizeRelationPlanner {
         let call = Call::read(&function, &args.args, context)?;
         let plan = if function == sample::NAME {
             sample::plan(&call.positional(&function, context)?, &call.named)?
+        } else if function == hierarchy::NAME {
+            call.hierarchy(context)?
         } else {
             call.anonymize(&function, context)?
         };
@@ -55,7 +57,8 @@ impl RelationPlanner for AnonymizeRelationPlanner {
 }
 
 fn ours(function: &str) -> bool {
-    function == sample::NAME || FUNCTIONS.iter().any(|f| f.name == function)
+    [sample::NAME, hierarchy::NAME].contains(&function)
+        || FUNCTIONS.iter().any(|f| f.name == function)
 }
 
 /// The arguments of one call.
@@ -126,6 +129,31 @@ impl Call {
         self.unnamed.iter().map(read).collect()
     }
 
+    /// `hierarchy(source)` or `hierarchy(input, column => …, by => …)`.
+    fn hierarchy(self, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
+        let inputs = self.unnamed.into_iter().chain(self.input);
+        let Ok([input]) = <[SqlExpr; 1]>::try_from(inputs.collect::<Vec<_>>()) else {
+            return Err(error::call(
+                hierarchy::NAME,
+                "takes a hierarchy ('city.csv'), or a table and a column: (patients, column => age, by => 'bins(5, 20)')",
+            ));
+        };
+        if self.named.is_empty() {
+            let name = Argument::from_sql(&input, context);
+            let name = name.as_ref().and_then(Argument::text);
+            let name = name.ok_or_else(|| {
+                error::call(
+                    hierarchy::NAME,
+                    "takes the name of a table or the path of a file",
+                )
+            })?;
+            return hierarchy::plan_given(name, context)
+                .map_err(|e| error::call(hierarchy::NAME, error::text(&e)));
+        }
+        let input = plan_input(hierarchy::NAME, input, context)?;
+        hierarchy::plan_column(input, &self.named, &mut hierarchy::loader(context))
+    }
+
     /// `f(input, name => value, …)`, or `f(input, {name: value, …})` as ordinary table functions are called.
     fn anonymize(
         mut self,
@@ -161,7 +189,7 @@ impl Call {
                 "arguments after the input have names: id => …, qi => […]",
             ));
         }
-        let spec = call::read(function, &self.named)?;
+        let spec = call::read(function, &self.named, &mut hierarchy::loader(context))?;
         let input = plan_input(function, input, context)?;
         AnonymizeNode::plan(spec, input)
     }

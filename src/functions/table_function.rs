@@ -8,7 +8,7 @@ use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlanBuilder;
 
-use super::{Argument, call, input};
+use super::{Argument, call, hierarchy, input};
 use crate::error;
 use crate::logical::AnonymizeNode;
 
@@ -41,7 +41,6 @@ impl TableFunctionImpl for AnonymizeTableFunction {
         let Some(Argument::Map(options)) = Argument::from_expr(options) else {
             return Err(usage());
         };
-        let spec = call::read(self.function, &options)?;
         let state = args
             .session()
             .as_any()
@@ -49,6 +48,9 @@ impl TableFunctionImpl for AnonymizeTableFunction {
             .ok_or_else(|| {
                 plan_datafusion_err!("{}: needs a session of DataFusion", self.function)
             })?;
+        let spec = call::read(self.function, &options, &mut |name| {
+            hierarchy::load(state, name)
+        })?;
         let provider = input::find(state, table)
             .map_err(|e| error::argument(self.function, "input:", e.strip_backtrace()))?;
         let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?.build()?;

@@ -24,7 +24,9 @@ use futures::StreamExt;
 use tokio::sync::OnceCell;
 
 use super::operator::{properties, show};
-use crate::coding::{Domains, Keys, Profile, QiColumn, Router};
+use crate::coding::{
+    Domain, Domains, EXACT_VALUES, Keys, Ladder, Profile, QiColumn, Router, mask_taxonomy,
+};
 use crate::error;
 use crate::spec::{BlockSize, Layout, Spec, StatedDomain, stated_domains};
 
@@ -206,7 +208,8 @@ impl Assigner {
         profiles: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
     ) -> Result<Routes> {
-        let mut profile = Profile::new(&self.layout.kinds);
+        let one_row = self.spec.one_row_per_individual();
+        let mut profile = Profile::new(&self.layout.kinds, one_row);
         let mut batches = profiles.execute(0, context)?;
         while let Some(batch) = batches.next().await {
             for bytes in batch?.column(0).as_binary::<i32>().iter().flatten() {
@@ -214,6 +217,7 @@ impl Assigner {
             }
         }
         let mut domains = profile.domains();
+        self.check_masks(&domains)?;
         for (domain, stated) in domains.0.iter_mut().zip(self.stated.iter()) {
             if let Some(stated) = stated {
                 domain.clone_from(&stated.domain);
@@ -230,6 +234,31 @@ impl Assigner {
             router,
             domains: BinaryArray::from_iter_values([bytes]),
         })
+    }
+
+    /// Whether the columns to be masked can be.
+    fn check_masks(&self, domains: &Domains) -> Result<()> {
+        for (c, (ladder, domain)) in self.layout.ladders().iter().zip(&domains.0).enumerate() {
+            let (Some(Ladder::Mask(characters)), Domain::Values(values)) = (ladder, domain) else {
+                continue;
+            };
+            let refuse = |reason: String| {
+                let message = format!(
+                    "column '{}' cannot be masked: {reason}",
+                    self.layout.qi_name(c)
+                );
+                Err(error::data(self.spec.function(), message))
+            };
+            if values.len() > EXACT_VALUES {
+                return refuse(format!(
+                    "it has more than {EXACT_VALUES} values; give a hierarchy"
+                ));
+            }
+            if let Err(reason) = mask_taxonomy(values.iter(), characters) {
+                return refuse(format!("as a hierarchy, {reason}"));
+            }
+        }
+        Ok(())
     }
 
     fn assign(&mut self, batch: &RecordBatch, routes: &Routes) -> Result<RecordBatch> {

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray, UInt32Array,
+    Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, ListArray, RecordBatch, StructArray,
+    UInt32Array, UInt64Builder,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{concat_batches, take};
@@ -30,9 +31,12 @@ use futures::StreamExt;
 use super::operator::{ascending, column, only_child, properties, show};
 use crate::coding::rows;
 use crate::error;
-use crate::spec::{Choice, Contradictory, Layout, NullSensitive, Spec};
+use crate::spec::{Choice, Contradictory, Layout, NullSensitive, PSEUDONYM_BYTES, Spec};
 
 /// Gathers the records of each individual into one row, and each distinct record once.
+///
+/// Where each record is an individual of its own, equal records come under one tag, which stands for their content; they
+/// are told apart by their number, whichever comes first, because they are equal.
 ///
 /// Asks the engine for its input partitioned and sorted by the random order. Records that contradict each other and
 /// missing sensitive values are treated as the spec says; a violation is counted to the end and then refused, so that
@@ -54,7 +58,7 @@ impl IndividualsExec {
         layout: Arc<Layout>,
         input: Arc<dyn ExecutionPlan>,
     ) -> Result<Self> {
-        if input.schema() != layout.tagged() {
+        if input.schema() != layout.tagged(&spec) {
             return internal_err!("IndividualsExec needs tagged records");
         }
         let properties = properties(
@@ -145,7 +149,9 @@ impl ExecutionPlan for IndividualsExec {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
             counts: Counts::new(&self.metrics, partition),
+            equal: Equal::default(),
         };
+        let one_row = self.spec.one_row_per_individual();
         let stream = async_stream::try_stream! {
             // Records of the last individual seen, which may go on in the next batch.
             let mut open: Option<RecordBatch> = None;
@@ -157,7 +163,7 @@ impl ExecutionPlan for IndividualsExec {
                     None => batch,
                 };
                 reservation.try_resize(batch.get_array_memory_size())?;
-                let complete = last_run(&batch);
+                let complete = if one_row { batch.num_rows() } else { last_run(&batch) };
                 open = Some(batch.slice(complete, batch.num_rows() - complete));
                 let gathered = gatherer.gather(&batch.slice(0, complete))?;
                 timer.done();
@@ -216,6 +222,35 @@ struct Gatherer {
     spec: Arc<Spec>,
     layout: Arc<Layout>,
     counts: Counts,
+    equal: Equal,
+}
+
+/// Numbers records of equal content, where each is an individual.
+#[derive(Default)]
+struct Equal {
+    order: u64,
+    /// How many of each content were seen; almost always one content per order.
+    seen: Vec<([u8; 16], u64)>,
+}
+
+impl Equal {
+    /// The number of this record among those of the same tag, which follow each other.
+    fn number(&mut self, order: u64, pseudonym: [u8; 16]) -> u64 {
+        if self.order != order {
+            self.order = order;
+            self.seen.clear();
+        }
+        let at = match self.seen.iter().position(|(p, _)| *p == pseudonym) {
+            Some(at) => at,
+            None => {
+                self.seen.push((pseudonym, 0));
+                self.seen.len() - 1
+            }
+        };
+        let number = &mut self.seen[at].1;
+        *number += 1;
+        *number
+    }
 }
 
 /// Positions of the values that make up the rows to emit.
@@ -236,6 +271,13 @@ impl Gatherer {
         if batch.num_rows() == 0 {
             return Ok(RecordBatch::new_empty(self.layout.individuals()));
         }
+        let own_tags;
+        let batch = if self.spec.one_row_per_individual() {
+            own_tags = self.tag_records(batch)?;
+            &own_tags
+        } else {
+            batch
+        };
         self.counts.records.add(batch.num_rows());
         let qi_end = 2 + self.layout.qi_count();
         let qi = &batch.columns()[2..qi_end];
@@ -280,6 +322,29 @@ impl Gatherer {
             }
         }
         self.assemble(batch, picked)
+    }
+
+    /// Gives each record a tag of its own.
+    fn tag_records(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let order = batch.column(0).as_primitive::<UInt64Type>().values();
+        let content = batch.column(1).as_fixed_size_binary();
+        let key = self.spec.key()?;
+        let mut orders = UInt64Builder::with_capacity(order.len());
+        let mut pseudonyms = FixedSizeBinaryBuilder::with_capacity(order.len(), PSEUDONYM_BYTES);
+        for (i, order) in order.iter().enumerate() {
+            let mut bytes = [0; 24];
+            bytes[..16].copy_from_slice(content.value(i));
+            let mut name = [0; 16];
+            name.copy_from_slice(&bytes[..16]);
+            bytes[16..].copy_from_slice(&self.equal.number(*order, name).to_be_bytes());
+            let tag = key.tag(&bytes);
+            orders.append_value(tag.order);
+            pseudonyms.append_value(tag.pseudonym)?;
+        }
+        let mut columns: Vec<ArrayRef> =
+            vec![Arc::new(orders.finish()), Arc::new(pseudonyms.finish())];
+        columns.extend_from_slice(&batch.columns()[2..]);
+        Ok(RecordBatch::try_new(batch.schema(), columns)?)
     }
 
     /// Drops records without a sensitive value where the spec says so. False if the individual goes with them.

@@ -122,10 +122,11 @@ impl ExecutionPlan for ProfileExec {
         let mut input = self.input.execute(partition, context)?;
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let kinds = self.kinds.clone();
+        let one_row = self.spec.one_row_per_individual();
         let stream = async_stream::try_stream! {
-            let mut profile = Profile::new(&kinds);
+            let mut profile = Profile::new(&kinds, one_row);
             while let Some(batch) = input.next().await {
-                let batch = one_row_per_run(&batch?)?;
+                let batch = if one_row { batch? } else { one_row_per_run(&batch?)? };
                 let timer = baseline.elapsed_compute().timer();
                 let order = batch.column(0).as_primitive::<UInt64Type>();
                 profile.update(&kinds, order, &batch.columns()[2..2 + kinds.len()])?;

@@ -1,13 +1,16 @@
 //! [`PseudonymizeExec`]: where ids end.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, BooleanArray, FixedSizeBinaryBuilder, RecordBatch, UInt64Builder,
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryBuilder, RecordBatch, UInt32Array,
+    UInt64Builder,
 };
 use datafusion::arrow::compute::{filter_record_batch, is_not_null};
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -27,7 +30,7 @@ use futures::StreamExt;
 use super::operator::{only_child, properties, show};
 use crate::coding::{canonical, without_nan};
 use crate::error;
-use crate::spec::{NullId, Spec, tagged_schema};
+use crate::spec::{NullId, PSEUDONYM_BYTES, Spec, given_tree, tagged_schema};
 
 /// Replaces each id by two keyed hashes, a random order and a pseudonym, right after the input.
 ///
@@ -51,7 +54,7 @@ impl PseudonymizeExec {
     /// Over an input whose first column is the id.
     pub fn try_new(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let properties = properties(
-            tagged_schema(&input.schema()),
+            tagged_schema(&spec, &input.schema()),
             input.output_partitioning().partition_count(),
             EmissionType::Incremental,
         );
@@ -71,7 +74,7 @@ impl PseudonymizeExec {
 
 impl DisplayAs for PseudonymizeExec {
     fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.spec.id().unwrap_or_default().to_owned();
+        let id = self.spec.id().unwrap_or("each record").to_owned();
         show(t, f, "PseudonymizeExec", &[("id", id)])
     }
 }
@@ -119,7 +122,7 @@ impl ExecutionPlan for PseudonymizeExec {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let mut tagger = Tagger::try_new(
             Arc::clone(&self.spec),
-            self.input.schema().field(0).data_type(),
+            &self.input.schema(),
             self.schema(),
             MetricBuilder::new(&self.metrics).counter("null_ids", partition),
         )?;
@@ -150,17 +153,43 @@ impl ExecutionPlan for PseudonymizeExec {
 struct Tagger {
     spec: Arc<Spec>,
     tagged: SchemaRef,
+    /// The columns that tell individuals apart: the id, or everything else without one.
+    identity: Range<usize>,
     converter: RowConverter,
     null_ids: Count,
+    /// For quasi-identifiers with a given hierarchy, the leaf of each value.
+    leaves: Vec<Option<HashMap<String, u32>>>,
+    /// Records with a value that the hierarchy does not have, per quasi-identifier.
+    outside: Vec<u64>,
 }
 
 impl Tagger {
-    fn try_new(spec: Arc<Spec>, id: &DataType, tagged: SchemaRef, null_ids: Count) -> Result<Self> {
+    fn try_new(
+        spec: Arc<Spec>,
+        input: &Schema,
+        tagged: SchemaRef,
+        null_ids: Count,
+    ) -> Result<Self> {
+        let identity = match spec.id() {
+            Some(_) => 0..1,
+            None => 1..input.fields().len(),
+        };
+        let fields = input.fields()[identity.clone()].iter();
+        let fields = fields.map(|f| SortField::new(f.data_type().clone()));
+        let leaves = |c: usize| {
+            let taxonomy = given_tree(&spec, c)?;
+            let tree = taxonomy.tree();
+            let labels = (0..tree.leaves()).map(|leaf| taxonomy.label(tree.node_of(leaf)));
+            Some(labels.map(str::to_owned).zip(0..).collect())
+        };
         Ok(Self {
+            converter: RowConverter::new(fields.collect())?,
+            identity,
+            null_ids,
+            leaves: (0..spec.qi().len()).map(leaves).collect(),
+            outside: vec![0; spec.qi().len()],
             spec,
             tagged,
-            converter: RowConverter::new(vec![SortField::new(id.clone())])?,
-            null_ids,
         })
     }
 
@@ -177,11 +206,13 @@ impl Tagger {
         };
 
         let key = self.spec.key()?;
-        let ids = self
-            .converter
-            .convert_columns(&[canonical(batch.column(0))])?;
+        let identity: Vec<ArrayRef> = batch.columns()[self.identity.clone()]
+            .iter()
+            .map(canonical)
+            .collect();
+        let ids = self.converter.convert_columns(&identity)?;
         let mut orders = UInt64Builder::with_capacity(ids.num_rows());
-        let mut pseudonyms = FixedSizeBinaryBuilder::with_capacity(ids.num_rows(), 16);
+        let mut pseudonyms = FixedSizeBinaryBuilder::with_capacity(ids.num_rows(), PSEUDONYM_BYTES);
         // Records of one individual often stand together: one hash serves them all.
         let mut last = None;
         for i in 0..ids.num_rows() {
@@ -203,16 +234,33 @@ impl Tagger {
                 .get(i)
                 .is_some_and(|name| !self.spec.is_categorical(name));
             let column = canonical(column);
-            columns.push(if measured {
-                without_nan(&column)?
-            } else {
-                column
+            columns.push(match self.leaves.get(i) {
+                Some(Some(leaves)) => {
+                    let (leaves, outside) = leaves_of(&column, leaves);
+                    self.outside[i] += outside;
+                    leaves
+                }
+                _ if measured => without_nan(&column)?,
+                _ => column,
             });
         }
         Ok(RecordBatch::try_new(Arc::clone(&self.tagged), columns)?)
     }
 
     fn finish(&self) -> Result<()> {
+        if let Some(column) = self.outside.iter().position(|n| *n > 0) {
+            let records = match self.outside[column] {
+                1 => "1 record has a value".to_owned(),
+                n => format!("{n} records have values"),
+            };
+            return Err(error::data(
+                self.spec.function(),
+                format!(
+                    "at least {records} in column '{}' that its hierarchy does not have",
+                    self.spec.qi()[column]
+                ),
+            ));
+        }
         let nulls = self.null_ids.value() as u64;
         if nulls == 0 || self.spec.null_id == NullId::Drop {
             return Ok(());
@@ -227,4 +275,16 @@ impl Tagger {
             ),
         ))
     }
+}
+
+/// Leaves instead of values, and how many values are no leaf.
+fn leaves_of(values: &ArrayRef, leaves: &HashMap<String, u32>) -> (ArrayRef, u64) {
+    let mut outside = 0;
+    let found = values.as_string::<i32>().iter().map(|value| {
+        let leaf = leaves.get(value?).copied();
+        outside += u64::from(leaf.is_none());
+        leaf
+    });
+    let found: UInt32Array = found.collect();
+    (Arc::new(found), outside)
 }

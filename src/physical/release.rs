@@ -13,7 +13,7 @@ use crate::algorithm::{Algorithm, Cancel, Classes};
 use crate::coding::{EncodedBlock, Individuals, Published, QiColumn, publish};
 use crate::model::{Infeasible, Member, Model};
 use crate::spec::{Layout, Spec};
-use crate::table::{Block, Region};
+use crate::table::Block;
 use crate::verify;
 
 /// What is needed to work on the blocks of one partition.
@@ -69,7 +69,9 @@ impl BlockWork {
         let domains = domains_of(rows)?;
         let individuals = self.individuals(rows);
         let kinds = &self.layout.kinds;
-        let encoded = EncodedBlock::try_new(&individuals, kinds, &domains, self.spec.normalize)?;
+        let ladders = self.layout.ladders();
+        let normalize = self.spec.normalize;
+        let encoded = EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, normalize)?;
         let block = &encoded.block;
 
         let timer = self.metrics.forming.timer();
@@ -84,6 +86,7 @@ impl BlockWork {
             &individuals,
             &encoded,
             &classes.classes,
+            &classes.nodes,
             kinds,
             self.layout.is_text(),
         )?;
@@ -160,11 +163,7 @@ impl BlockWork {
         let cells = self.layout.qi_count() as u128;
         let mut loss = u128::from(suppressed) * cells * 1_000_000;
         let mut all = u128::from(suppressed);
-        for region in classes
-            .classes
-            .iter()
-            .filter_map(|c| Region::covering(block, c))
-        {
+        for region in classes.regions(block) {
             let (records, full) = (u128::from(region.records()), u128::from(block.full()));
             loss += u128::from(region.loss()) * records * 1_000_000 / full;
             all += records;

@@ -6,7 +6,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 
-use super::{GivenDomain, Layout, Spec};
+use super::{GivenDomain, Layout, Spec, given_tree};
 use crate::coding::{Domain, Key, Keys, canonical};
 use crate::error;
 
@@ -32,6 +32,12 @@ impl StatedDomain {
 pub(crate) fn stated_domains(spec: &Spec, layout: &Layout) -> Result<Vec<Option<StatedDomain>>> {
     let column = |c: usize| {
         let name = layout.qi_name(c);
+        if let Some(taxonomy) = given_tree(spec, c) {
+            return Ok(Some(StatedDomain {
+                domain: Domain::Integer(0, i128::from(taxonomy.tree().leaves()) - 1),
+                values: HashSet::new(),
+            }));
+        }
         let given = spec.domains().get(name);
         given
             .map(|given| stated(spec, layout, c, given))

@@ -3,7 +3,7 @@
 //! ```text
 //! input       whatever the query gives
 //! canonical   __id_…, __qi_…, __sensitive_…, __keep_…          plain types, only columns with a role
-//! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone
+//! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone, values of a given hierarchy are leaves
 //! individuals __order, __pseudonym, qi…, __records             one row per individual
 //! blocks      __block, __domains, then as individuals
 //! published   individual, qi'…, sensitive, keep…
@@ -14,12 +14,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use datafusion::common::{Column, DFSchema, Result};
-use datafusion::logical_expr::{Expr, cast};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::{Expr, cast, lit};
 
 use super::{Contradictory, GivenDomain, Notation, Spec};
-use crate::coding::{Kind, interval_fields};
+use crate::coding::{Kind, Ladder, Levels, interval_fields};
 use crate::error;
+use crate::table::Taxonomy;
 
 /// Name of the published pseudonym column.
 pub const INDIVIDUAL: &str = "individual";
@@ -33,6 +34,7 @@ pub(crate) struct Layout {
     canonical: SchemaRef,
     /// How each quasi-identifier is generalized.
     pub kinds: Vec<Kind>,
+    levels: Vec<Option<Levels>>,
     qi: Vec<Field>,
     /// The sensitive column, then the kept ones.
     record: Fields,
@@ -53,11 +55,14 @@ impl Layout {
                 .map(|(name, f)| Field::new(name, f.data_type().clone(), true))
                 .collect()
         };
-        let qi = named(spec.qi(), &fields[1..=qi_count]);
+        let tagged = tagged_schema(spec, &canonical);
+        let qi = named(spec.qi(), &tagged.fields()[2..2 + qi_count]);
         let mut kinds = Vec::with_capacity(qi_count);
         for field in &qi {
             kinds.push(kind_of(spec, field.name(), field.data_type())?);
         }
+        let levels = spec.qi().iter().map(|c| spec.hierarchies().get(c).cloned());
+        let levels = levels.collect();
         let sensitive = spec.sensitive().unwrap_or_default().to_owned();
         let names: Vec<String> = [sensitive]
             .into_iter()
@@ -67,6 +72,7 @@ impl Layout {
         Ok(Self {
             canonical,
             kinds,
+            levels,
             qi,
             record,
             covers: spec.contradictory == Contradictory::Cover,
@@ -94,6 +100,15 @@ impl Layout {
         self.qi[column].name()
     }
 
+    /// How each quasi-identifier that has a hierarchy is generalized.
+    pub fn ladders(&self) -> Vec<Option<Ladder>> {
+        let ladder = |(field, levels): (&Field, &Option<Levels>)| {
+            // Whether the levels fit was checked by `kind_of`.
+            Ladder::try_new(levels.as_ref()?, field.data_type()).ok()
+        };
+        self.qi.iter().zip(&self.levels).map(ladder).collect()
+    }
+
     /// The columns of one record: sensitive, then kept.
     pub fn record_fields(&self) -> &Fields {
         &self.record
@@ -109,8 +124,8 @@ impl Layout {
         self.notation == Notation::Text
     }
 
-    pub fn tagged(&self) -> SchemaRef {
-        tagged_schema(&self.canonical)
+    pub fn tagged(&self, spec: &Spec) -> SchemaRef {
+        tagged_schema(spec, &self.canonical)
     }
 
     pub fn individuals(&self) -> SchemaRef {
@@ -145,12 +160,12 @@ impl Layout {
 
     pub fn published(&self) -> SchemaRef {
         let mut fields = vec![Field::new(INDIVIDUAL, DataType::Utf8, false)];
-        for (field, kind) in self.qi.iter().zip(&self.kinds) {
-            let published = if self.is_text() {
+        for ((field, kind), levels) in self.qi.iter().zip(&self.kinds).zip(&self.levels) {
+            let published = if self.is_text() || levels.is_some() {
                 DataType::Utf8
             } else {
                 match kind {
-                    Kind::Categorical => list_of(field.data_type()),
+                    Kind::Categorical | Kind::Masked => list_of(field.data_type()),
                     Kind::Integer | Kind::Real => {
                         DataType::Struct(interval_fields(field.data_type()))
                     }
@@ -163,10 +178,21 @@ impl Layout {
     }
 }
 
-/// The schema after ids are replaced: order and pseudonym instead of the first column.
-pub(crate) fn tagged_schema(untagged: &Schema) -> SchemaRef {
-    let rest = untagged.fields()[1..].iter().map(fresh);
+/// The schema after ids are replaced: order and pseudonym instead of the first column, and leaves of given hierarchies.
+pub(crate) fn tagged_schema(spec: &Spec, untagged: &Schema) -> SchemaRef {
+    let rest = untagged.fields()[1..].iter().enumerate().map(|(c, field)| {
+        if given_tree(spec, c).is_some() {
+            Field::new(field.name(), DataType::UInt32, true)
+        } else {
+            fresh(field)
+        }
+    });
     Arc::new(Schema::new(tag_fields().chain(rest).collect::<Vec<_>>()))
+}
+
+/// The taxonomy given for a quasi-identifier, counted from the first.
+pub(crate) fn given_tree(spec: &Spec, qi: usize) -> Option<&Arc<Taxonomy>> {
+    spec.hierarchies().get(spec.qi().get(qi)?)?.tree()
 }
 
 /// Name and type of a field, without its metadata.
@@ -200,9 +226,12 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
             format!("is missing: {help}"),
         ))
     };
-    let Some(id) = spec.id() else {
-        return missing("id", "name the column that tells individuals apart");
-    };
+    if spec.id().is_none() && !spec.one_row_per_individual() {
+        return missing(
+            "id",
+            "name the column that tells individuals apart, or write one_row_per_individual => true",
+        );
+    }
     let Some(sensitive) = spec.sensitive() else {
         return missing("sensitive", "name the column to protect");
     };
@@ -210,12 +239,16 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
         return missing("qi", "name the columns an attacker may know");
     }
 
-    let mut roles = vec![("id", id)];
+    let mut roles: Vec<(&str, &str)> = spec.id().map(|id| ("id", id)).into_iter().collect();
     roles.extend(spec.qi().iter().map(|c| ("qi", c.as_str())));
     roles.push(("sensitive", sensitive));
     roles.extend(spec.keep().iter().map(|c| ("keep", c.as_str())));
 
-    let mut projection = Vec::with_capacity(roles.len());
+    let mut projection = Vec::with_capacity(roles.len() + 1);
+    if spec.id().is_none() {
+        // The place of the id; what tells individuals apart is the content of their records.
+        projection.push(lit(ScalarValue::UInt8(Some(0))).alias("__id"));
+    }
     for (i, &(role, name)) in roles.iter().enumerate() {
         if let Some((other, _)) = roles[..i].iter().find(|(_, n)| *n == name) {
             return Err(error::argument(
@@ -242,6 +275,20 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
                 format!("cannot be column '{name}' of type {from}; allowed are {ALLOWED}"),
             ));
         };
+        let to = match spec.hierarchies().get(name) {
+            Some(levels) if role == "qi" => {
+                if let Err(reason) = Ladder::try_new(levels, &to) {
+                    let message = format!("of '{name}': {reason}");
+                    return Err(error::argument(function, "hierarchy", message));
+                }
+                match levels {
+                    // Labels are texts.
+                    Levels::Tree(_) | Levels::Mask(_) => DataType::Utf8,
+                    Levels::Bins(_) | Levels::Dates(_) => to,
+                }
+            }
+            _ => to,
+        };
         if role == "qi" {
             kind_of(spec, name, &to)?;
         }
@@ -253,6 +300,28 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
     }
     check_side_roles(spec)?;
     Ok(projection)
+}
+
+/// A column of the input in the type in which its hierarchy is looked up, and the levels above its values.
+pub(crate) fn check_levels(
+    function: &str,
+    name: &str,
+    input: &DFSchema,
+    levels: &Levels,
+) -> Result<(Expr, usize)> {
+    let (column, from) = find(function, "column", name, input)?;
+    let refuse = |reason: String| error::argument(function, "by", reason);
+    let plain = plain_type(from).filter(qi_type_allowed);
+    let plain =
+        plain.ok_or_else(|| refuse(format!("cannot be for type {from}; allowed are {ALLOWED}")))?;
+    let ladder = Ladder::try_new(levels, &plain).map_err(refuse)?;
+    let expr = Expr::Column(column);
+    let expr = if *from == plain {
+        expr
+    } else {
+        cast(expr, plain)
+    };
+    Ok((expr, ladder.height()))
 }
 
 const ALLOWED: &str = "integers, floats, decimals, dates, times, booleans and strings";
@@ -290,12 +359,13 @@ fn find<'a>(
     }
 }
 
-/// `categorical` and `domain` speak of quasi-identifiers only.
+/// `categorical`, `domain` and `hierarchy` speak of quasi-identifiers only.
 fn check_side_roles(spec: &Spec) -> Result<()> {
     let function = spec.function();
     let categorical = spec.categorical().iter().map(|c| ("categorical", c));
     let domain = spec.domains().keys().map(|c| ("domain", c));
-    for (argument, column) in categorical.chain(domain) {
+    let hierarchy = spec.hierarchies().keys().map(|c| ("hierarchy", c));
+    for (argument, column) in categorical.chain(domain).chain(hierarchy) {
         if !spec.qi().contains(column) {
             let nearest = error::did_you_mean(column, spec.qi().iter().map(String::as_str));
             return Err(error::argument(
@@ -310,15 +380,23 @@ fn check_side_roles(spec: &Spec) -> Result<()> {
 
 /// How a quasi-identifier of this type is generalized.
 pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<Kind> {
-    let kind = if spec.is_categorical(name) {
-        Kind::Categorical
-    } else {
-        match data_type {
+    let kind = match spec.hierarchies().get(name) {
+        // Leaves of a given tree are numbered.
+        Some(Levels::Tree(_)) => Kind::Integer,
+        Some(Levels::Mask(_)) => Kind::Masked,
+        None if spec.is_categorical(name) => Kind::Categorical,
+        _ => match data_type {
             DataType::Utf8 | DataType::Boolean => Kind::Categorical,
             t if t.is_floating() => Kind::Real,
             _ => Kind::Integer,
-        }
+        },
     };
+    let given = spec.hierarchies().get(name);
+    if matches!(given, Some(Levels::Tree(_) | Levels::Mask(_))) && spec.domains().contains_key(name)
+    {
+        let message = format!("is given for '{name}', whose hierarchy tells its values already");
+        return Err(error::argument(spec.function(), "domain", message));
+    }
     match (spec.domains().get(name), kind) {
         (Some(GivenDomain::Values(values)), Kind::Integer | Kind::Real) if values.len() != 2 => {
             Err(error::argument(

@@ -14,9 +14,12 @@ pub use choice::{Choice, Contradictory, Notation, NullId, NullSensitive};
 pub(crate) use given::{StatedDomain, stated_domains};
 pub use key::ReleaseKey;
 pub use layout::INDIVIDUAL;
-pub(crate) use layout::{Layout, canonical_projection, kind_of, tagged_schema};
+pub(crate) use layout::{
+    Layout, PSEUDONYM_BYTES, canonical_projection, check_levels, given_tree, kind_of, tagged_schema,
+};
 
 use crate::algorithm::{self, Algorithm};
+use crate::coding::Levels;
 use crate::error;
 use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
 use datafusion::common::Result;
@@ -46,10 +49,13 @@ pub struct Spec {
     keep: Vec<String>,
     categorical: Vec<String>,
     domains: BTreeMap<String, GivenDomain>,
+    hierarchies: BTreeMap<String, Levels>,
+    one_row_per_individual: bool,
     /// Parameters of the model and options of the algorithm as they were written; checked when used.
     parameters: BTreeMap<String, String>,
     algorithm: String,
-    block: BlockSize,
+    /// As given; else what the algorithm needs.
+    block: Option<BlockSize>,
     pub(crate) notation: Notation,
     pub(crate) null_id: NullId,
     pub(crate) null_sensitive: NullSensitive,
@@ -88,9 +94,11 @@ impl Spec {
             keep: vec![],
             categorical: vec![],
             domains: BTreeMap::new(),
+            hierarchies: BTreeMap::new(),
+            one_row_per_individual: false,
             parameters: BTreeMap::new(),
             algorithm: "danonyir".to_owned(),
-            block: BlockSize::Individuals(DEFAULT_BLOCK),
+            block: None,
             notation: Notation::default(),
             null_id: NullId::default(),
             null_sensitive: NullSensitive::default(),
@@ -140,6 +148,18 @@ impl Spec {
         self
     }
 
+    /// Generalizes a quasi-identifier to labels of a hierarchy instead of intervals or sets.
+    pub fn with_hierarchy(mut self, column: impl Into<String>, levels: Levels) -> Self {
+        self.hierarchies.insert(column.into(), levels);
+        self
+    }
+
+    /// Takes each record for an individual of its own, instead of an id.
+    pub fn with_one_row_per_individual(mut self, one_row: bool) -> Self {
+        self.one_row_per_individual = one_row;
+        self
+    }
+
     /// Sets a parameter of the model or an option of the algorithm.
     pub fn with_parameter(mut self, name: impl Into<String>, value: impl ToString) -> Self {
         self.parameters.insert(name.into(), value.to_string());
@@ -154,7 +174,7 @@ impl Spec {
 
     /// Sets the block size.
     pub fn with_block(mut self, block: BlockSize) -> Self {
-        self.block = block;
+        self.block = Some(block);
         self
     }
 
@@ -222,12 +242,28 @@ impl Spec {
 
     /// The block size.
     pub fn block(&self) -> BlockSize {
-        self.block
+        let whole = algorithm::find(&self.algorithm).is_some_and(|a| a.whole_table);
+        let default = if whole {
+            BlockSize::All
+        } else {
+            BlockSize::Individuals(DEFAULT_BLOCK)
+        };
+        self.block.unwrap_or(default)
     }
 
     /// Domains stated by the publisher.
     pub fn domains(&self) -> &BTreeMap<String, GivenDomain> {
         &self.domains
+    }
+
+    /// Hierarchies by quasi-identifier.
+    pub fn hierarchies(&self) -> &BTreeMap<String, Levels> {
+        &self.hierarchies
+    }
+
+    /// Whether each record is an individual of its own.
+    pub fn one_row_per_individual(&self) -> bool {
+        self.one_row_per_individual
     }
 
     /// Whether a quasi-identifier of a numeric type is to be treated as names.
@@ -361,12 +397,22 @@ impl Spec {
         let mut facts = vec![
             ("model", model),
             ("algorithm", self.algorithm.clone()),
-            ("id", self.id.clone().unwrap_or_default()),
+            match &self.id {
+                Some(id) => ("id", id.clone()),
+                None => ("one_row_per_individual", "true".to_owned()),
+            },
             ("qi", format!("[{}]", self.qi.join(", "))),
             ("sensitive", self.sensitive.clone().unwrap_or_default()),
         ];
         if !self.keep.is_empty() {
             facts.push(("keep", format!("[{}]", self.keep.join(", "))));
+        }
+        if !self.hierarchies.is_empty() {
+            let columns = self.hierarchies.iter();
+            let shown: Vec<_> = columns
+                .map(|(c, levels)| format!("{c}: {levels}"))
+                .collect();
+            facts.push(("hierarchy", format!("{{{}}}", shown.join(", "))));
         }
         facts.push(("notation", self.notation.name().to_owned()));
         let seed = if self.seeded { "given" } else { "random" };
@@ -376,6 +422,13 @@ impl Spec {
 
     /// Checks everything that can be checked without the input: roles, parameters, options.
     pub fn validate(&self) -> Result<()> {
+        if self.id.is_some() && self.one_row_per_individual {
+            return Err(error::argument(
+                &self.function,
+                "one_row_per_individual",
+                "says that each record is an individual of its own; leave it out where there is an id",
+            ));
+        }
         let model = self.model_entry()?;
         let algorithm = self.algorithm_entry()?;
         let known = || model.parameters.iter().chain(algorithm.options);
@@ -389,14 +442,24 @@ impl Spec {
             }
         }
         self.algorithm()?;
-        if self.block != BlockSize::All && !self.model()?.closure().union {
+        if self.block() != BlockSize::All && algorithm.whole_table {
+            return Err(error::argument(
+                &self.function,
+                "block",
+                format!(
+                    "must be 'all', or left out, for algorithm '{}'",
+                    algorithm.name
+                ),
+            ));
+        }
+        if self.block() != BlockSize::All && !self.model()?.closure().union {
             return Err(error::argument(
                 &self.function,
                 "block",
                 "must be 'all' for this model, because two of its classes with the same values may not form a third",
             ));
         }
-        if self.block == BlockSize::Individuals(0) {
+        if self.block() == BlockSize::Individuals(0) {
             return Err(error::argument(
                 &self.function,
                 "block",

@@ -11,14 +11,14 @@ use std::fmt;
 ///          1     4                  nodes            2      3      5      6
 ///         2 3   5 6
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hierarchy {
     nodes: Vec<Node>,
     /// The node of each leaf.
     leaves: Vec<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Node {
     parent: u32,
     depth: u32,
@@ -49,10 +49,27 @@ pub enum HierarchyError {
 }
 
 /// Labels by node, as they are published.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Taxonomy {
     tree: Hierarchy,
     labels: Vec<String>,
+}
+
+impl Default for Hierarchy {
+    /// A root that is the only leaf.
+    fn default() -> Self {
+        let root = Node {
+            parent: ROOT,
+            depth: 0,
+            first: 0,
+            last: 0,
+            end: 1,
+        };
+        Self {
+            nodes: vec![root],
+            leaves: vec![ROOT],
+        }
+    }
 }
 
 impl Hierarchy {
@@ -369,7 +386,8 @@ impl fmt::Display for HierarchyError {
                 f,
                 "its rows end in {n} different labels, but there must be one root"
             ),
-            Self::Cycle(n) => write!(f, "{} above itself", labels(n)),
+            Self::Cycle(1) => f.write_str("1 label stands above itself"),
+            Self::Cycle(n) => write!(f, "{n} labels stand above themselves"),
         }
     }
 }
@@ -385,14 +403,23 @@ mod tests {
 
     #[test]
     fn rows_become_a_tree() {
-        let t = read(&["14247;1424*;142**;*", "14206;1420*;142**;*", "13001;1300*;*", "14249;1424*;142**;*"]).unwrap();
+        let t = read(&[
+            "14247;1424*;142**;*",
+            "14206;1420*;142**;*",
+            "13001;1300*;*",
+            "14249;1424*;142**;*",
+        ])
+        .unwrap();
         let tree = t.tree();
         assert_eq!((tree.leaves(), tree.len(), tree.height()), (4, 9, 3));
         let leaves: Vec<&str> = (0..4).map(|leaf| t.label(tree.node_of(leaf))).collect();
         assert_eq!(leaves, ["14247", "14249", "14206", "13001"]);
         let cover = |a, b| t.label(tree.covering(a, b));
         assert_eq!(cover(0, 0), "14247");
-        assert_eq!((cover(0, 1), cover(1, 2), cover(0, 3)), ("1424*", "142**", "*"));
+        assert_eq!(
+            (cover(0, 1), cover(1, 2), cover(0, 3)),
+            ("1424*", "142**", "*")
+        );
         assert_eq!(t.chain(3).collect::<Vec<_>>(), ["13001", "1300*", "*"]);
         let top: Vec<&str> = tree.children(ROOT).map(|n| t.label(n)).collect();
         assert_eq!(top, ["142**", "1300*"]);
@@ -434,7 +461,15 @@ mod tests {
         assert_eq!(wrong(&["a;*", "b;*;all"]), Roots(2));
         let blank: Vec<Vec<&str>> = vec![vec!["a", "*"], vec![]];
         assert_eq!(Taxonomy::from_rows(&blank), Err(BlankRows(1)));
-        for error in [Empty, BlankRows(1), RepeatedValues(1), RepeatedLabels(2), Roots(2), Cycle(1), Cycle(3)] {
+        for error in [
+            Empty,
+            BlankRows(1),
+            RepeatedValues(1),
+            RepeatedLabels(2),
+            Roots(2),
+            Cycle(1),
+            Cycle(3),
+        ] {
             assert!(!error.to_string().is_empty());
         }
     }

@@ -65,6 +65,18 @@ impl Region {
         Some(region)
     }
 
+    /// The same region with these nodes of the columns' hierarchies instead of the smallest ones, where given. A column
+    /// without values, or with some, stays as it is.
+    pub fn with_nodes(mut self, block: &Block, nodes: &[Option<u32>]) -> Self {
+        for (cell, node) in self.cells.iter_mut().zip(nodes) {
+            if let (Cell::Node(smallest), Some(node)) = (cell, node) {
+                *smallest = *node;
+            }
+        }
+        self.refresh_loss(block);
+        self
+    }
+
     /// Generalizes both regions to one: δ(r̄₁, r̄₂) of Wang 2018, Section 2.2.
     pub fn extend(&mut self, block: &Block, other: &Region) {
         let columns = block.quasi_identifiers().iter();
@@ -475,7 +487,18 @@ mod tests {
     #[test]
     fn hierarchies_generalize_to_the_smallest_node() {
         // ((0 1) (2 3)) 4: losses 0 for leaves, 5 and 6 for the pairs, 9 for both, 20 for all.
-        let parents = [Some(7), Some(7), Some(8), Some(8), Some(6), None, Some(5), Some(9), Some(9), Some(5)];
+        let parents = [
+            Some(7),
+            Some(7),
+            Some(8),
+            Some(8),
+            Some(6),
+            None,
+            Some(5),
+            Some(9),
+            Some(9),
+            Some(5),
+        ];
         let (hierarchy, numbers) = Hierarchy::from_parents(&parents).unwrap();
         let mut losses = vec![0; 10];
         for (node, loss) in [(7, 5), (8, 6), (9, 9), (5, 20)] {
@@ -483,8 +506,24 @@ mod tests {
         }
         let leaf = |node: usize| hierarchy.range(numbers[node]).0;
         let column = Hierarchical {
-            lo: vec![leaf(0), leaf(1), leaf(2), leaf(4), NULL_CODE, leaf(0), leaf(3)],
-            hi: vec![leaf(0), leaf(1), leaf(2), leaf(4), NULL_CODE, leaf(1), NULL_CODE],
+            lo: vec![
+                leaf(0),
+                leaf(1),
+                leaf(2),
+                leaf(4),
+                NULL_CODE,
+                leaf(0),
+                leaf(3),
+            ],
+            hi: vec![
+                leaf(0),
+                leaf(1),
+                leaf(2),
+                leaf(4),
+                NULL_CODE,
+                leaf(1),
+                NULL_CODE,
+            ],
             tree: LossTree {
                 hierarchy: Arc::new(hierarchy.clone()),
                 losses: Arc::new(losses),

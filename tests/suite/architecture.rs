@@ -10,7 +10,11 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("algorithm", &["model", "table"], false),
     ("verify", &[], false),
     ("coding", &["table"], false),
-    ("spec", &["algorithm", "coding", "error", "model"], true),
+    (
+        "spec",
+        &["algorithm", "coding", "error", "model", "table"],
+        true,
+    ),
     ("logical", &["error", "spec"], true),
     (
         "physical",
@@ -29,7 +33,15 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("codec", &["logical", "physical", "spec"], true),
     (
         "functions",
-        &["algorithm", "error", "logical", "model", "spec"],
+        &[
+            "algorithm",
+            "coding",
+            "error",
+            "logical",
+            "model",
+            "spec",
+            "table",
+        ],
         true,
     ),
 ];

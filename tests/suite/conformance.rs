@@ -3,7 +3,9 @@
 use datafusion_anonymize::FUNCTIONS;
 use datafusion_anonymize::algorithm::{ALGORITHMS, Cancel};
 use datafusion_anonymize::model::{MODELS, Member, Model, ParameterKind, Parameters};
-use datafusion_anonymize::table::{Block, Categorical, Fingerprints, Numeric, QuasiIdentifier};
+use datafusion_anonymize::table::{
+    Block, Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier,
+};
 use datafusion_anonymize::verify::{Published, Requirement, verify};
 use std::path::Path;
 use std::sync::Arc;
@@ -76,9 +78,28 @@ fn block(rng: &mut ChaCha8Rng) -> Block {
         cardinality: 4,
         step: 6,
     };
+    // Six leaves: two, two and two below the root.
+    let parents: Vec<_> = (0..6).map(|leaf| Some(6 + leaf / 2)).collect();
+    let parents = [parents, vec![Some(9), Some(9), Some(9), None]].concat();
+    let (hierarchy, _) = Hierarchy::from_parents(&parents).unwrap();
+    let losses = (0..hierarchy.len()).map(|node| match hierarchy.size(node) {
+        1 => 0,
+        2 => 6,
+        _ => 18,
+    });
+    let leaves: Vec<u32> = (0..n).map(|_| rng.random_range(0..6)).collect();
+    let hierarchical = Hierarchical {
+        lo: leaves.clone(),
+        hi: leaves,
+        tree: LossTree {
+            losses: Arc::new(losses.collect()),
+            hierarchy: Arc::new(hierarchy),
+        },
+    };
     let qi = vec![
         QuasiIdentifier::Numeric(numeric),
         QuasiIdentifier::Categorical(categorical),
+        QuasiIdentifier::Hierarchical(hierarchical),
     ];
     Block::new(qi, fingerprints, records, 18)
 }

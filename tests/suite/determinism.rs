@@ -9,7 +9,21 @@ use crate::engine::{context, rows};
 
 const SAMPLE: &str = "SELECT * FROM sample_patients(240, 5)";
 
-async fn release(partitions: usize, batch_size: usize, shuffle: u64) -> Vec<Vec<String>> {
+/// By id; and each record an individual, many of them equal, with labels.
+const RELEASES: [&str; 2] = [
+    "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex, race], sensitive => diagnosis, \
+     keep => [ward], l => 3, block => 60, seed => 11)",
+    "SELECT * FROM anonymize_ir((SELECT sex, birth_year / 20 AS age, ward, diagnosis FROM t), \
+     one_row_per_individual => true, qi => [sex, age, ward], sensitive => diagnosis, k => 3, \
+     hierarchy => {age: 'bins(2)', ward: 'mask(1)'}, block => 200, seed => 11)",
+];
+
+async fn release(
+    sql: &str,
+    partitions: usize,
+    batch_size: usize,
+    shuffle: u64,
+) -> Vec<Vec<String>> {
     let config = SessionConfig::new()
         .with_target_partitions(partitions)
         .with_batch_size(batch_size);
@@ -29,8 +43,6 @@ async fn release(partitions: usize, batch_size: usize, shuffle: u64) -> Vec<Vec<
         .collect();
     let table = datafusion::datasource::MemTable::try_new(schema, parts).unwrap();
     ctx.register_table("t", std::sync::Arc::new(table)).unwrap();
-    let sql = "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex, race], sensitive => diagnosis, \
-               keep => [ward], l => 3, block => 60, seed => 11)";
     let mut rows = rows(&ctx, sql).await.unwrap();
     rows.sort();
     rows
@@ -38,17 +50,19 @@ async fn release(partitions: usize, batch_size: usize, shuffle: u64) -> Vec<Vec<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn partitions_batches_and_order_do_not_matter() {
-    let first = release(1, 8192, 0).await;
-    assert!(first.len() > 1_000);
     let mut combinations = 0;
-    for partitions in [1, 2, 3, 8, 64] {
-        for batch_size in [1, 7, 8192] {
-            // Batches of one row are slow; one shuffle of them is enough.
-            for shuffle in 0..if batch_size == 1 { 1 } else { 3 } {
-                assert_eq!(release(partitions, batch_size, shuffle).await, first);
-                combinations += 1;
+    for sql in RELEASES {
+        let first = release(sql, 1, 8192, 0).await;
+        assert!(first.len() > 1_000);
+        for partitions in [1, 2, 3, 8, 64] {
+            for batch_size in [1, 7, 8192] {
+                // Batches of one row are slow; one shuffle of them is enough.
+                for shuffle in 0..if batch_size == 1 { 1 } else { 3 } {
+                    assert_eq!(release(sql, partitions, batch_size, shuffle).await, first);
+                    combinations += 1;
+                }
             }
         }
     }
-    assert_eq!(combinations, 35);
+    assert_eq!(combinations, 70);
 }

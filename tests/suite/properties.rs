@@ -8,8 +8,10 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
+use datafusion_anonymize::algorithm::ALGORITHMS;
+use datafusion_anonymize::table::Taxonomy;
 use datafusion_anonymize::verify::{Answer, Published, Requirement, eir_diverse, verify};
-use datafusion_anonymize::{BlockSize, Spec, anonymize};
+use datafusion_anonymize::{BlockSize, Levels, Spec, anonymize};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -83,15 +85,27 @@ fn draw(seed: u64) -> Drawn {
     } else {
         BlockSize::Individuals(rng.random_range(1..=8))
     };
+    let algorithm = ALGORITHMS[rng.random_range(0..ALGORITHMS.len())];
+    let all = all || algorithm.whole_table;
+    let block = if all { BlockSize::All } else { block };
     let mut spec = Spec::new(function)
         .with_id("id")
         .with_qi(["age", "sex"])
         .with_sensitive("disease")
         .with_keep(["who"])
         .with_block(block)
+        .with_algorithm(algorithm.name)
         .with_seed(seed);
     for (name, value) in &parameters {
         spec = spec.with_parameter(*name, value);
+    }
+    if rng.random_bool(0.4) {
+        spec = spec.with_hierarchy("age", Levels::Bins(vec!["3".to_owned(), "6".to_owned()]));
+    }
+    if rng.random_bool(0.4) {
+        let rows = [["F", "F or M", "*"], ["M", "F or M", "*"], ["X", "X", "*"]];
+        let taxonomy = Taxonomy::from_rows(&rows.map(|row| row.to_vec())).unwrap();
+        spec = spec.with_hierarchy("sex", Levels::Tree(Arc::new(taxonomy)));
     }
     let config = SessionConfig::new()
         .with_target_partitions(rng.random_range(1..=3))
@@ -262,6 +276,19 @@ fn tells_the_truth(seed: u64, drawn: &Drawn, rows: &RecordBatch) {
 }
 
 fn covers_age(column: &ArrayRef, i: usize, age: Option<i32>) -> bool {
+    if let Some(labels) = column.as_string_opt::<i32>() {
+        let label = labels.is_valid(i).then(|| labels.value(i));
+        return match (label, age) {
+            (None, age) => age.is_none(),
+            (Some("*"), _) => true,
+            (Some(label), Some(age)) => {
+                let ends = label.trim_matches(['[', ']']).split(", ");
+                let ends: Vec<i32> = ends.map(|end| end.parse().unwrap()).collect();
+                (ends[0]..=ends[ends.len() - 1]).contains(&age)
+            }
+            (Some(_), None) => false,
+        };
+    }
     let interval = column.as_struct();
     let end = |c: usize| {
         let values = interval.column(c).as_primitive::<Int32Type>();
@@ -275,6 +302,15 @@ fn covers_age(column: &ArrayRef, i: usize, age: Option<i32>) -> bool {
 }
 
 fn covers_sex(column: &ArrayRef, i: usize, sex: Option<&str>) -> bool {
+    if let Some(labels) = column.as_string_opt::<i32>() {
+        let label = labels.is_valid(i).then(|| labels.value(i));
+        return match (label, sex) {
+            (None, sex) => sex.is_none(),
+            (Some("*"), _) => true,
+            (Some("F or M"), Some(sex)) => sex != "X",
+            (label, sex) => label == sex,
+        };
+    }
     let list = column.as_list::<i32>();
     list.is_null(i) || {
         let values = list.value(i);

@@ -1,9 +1,14 @@
 //! Behaviour seen in SQL is tested in SQL: every file under sql/ with the ending .slt.
+//!
+//! `SLT_UPDATE=always cargo test --test suite slt` writes what is seen into the files; read the difference then.
 
 use std::path::PathBuf;
 
 use datafusion::prelude::SessionContext;
-use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType, Runner};
+use sqllogictest::{
+    AsyncDB, DBOutput, DefaultColumnType, Runner, default_column_validator, default_normalizer,
+    default_validator,
+};
 
 use crate::engine::{printed, with_patients};
 
@@ -46,6 +51,20 @@ async fn sql_files() {
     assert!(!files.is_empty());
     for file in files {
         let mut runner = Runner::new(|| async { Ok(Database(with_patients().await)) });
+        if std::env::var_os("SLT_UPDATE").is_some() {
+            let column_types = default_column_validator;
+            runner
+                .update_test_file(
+                    &file,
+                    " ",
+                    default_validator,
+                    default_normalizer,
+                    column_types,
+                )
+                .await
+                .unwrap();
+            continue;
+        }
         if let Err(error) = runner.run_file_async(&file).await {
             panic!("{}", error.display(true));
         }

@@ -203,7 +203,9 @@ impl Space {
             return match self.intervals.get(word) {
                 Some(column) => width(column),
                 None => match &self.nullable[word - self.intervals.len()] {
-                    Nullable { tree: Some(tree), .. } if lo <= hi => tree.span_loss(lo, hi),
+                    Nullable {
+                        tree: Some(tree), ..
+                    } if lo <= hi => tree.span_loss(lo, hi),
                     Nullable { column, .. } => width(column),
                 },
             };

@@ -1,0 +1,117 @@
+//! Hierarchies: where they are read from, and `hierarchy(…)`, which shows them.
+
+mod levels;
+mod source;
+
+use std::sync::Arc;
+
+use datafusion::common::{Result, internal_err};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::planner::RelationPlannerContext;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, ScalarUDF, TableSource, col, lit};
+
+pub(super) use source::load;
+pub(crate) use source::{HIERARCHY_FUNCTION, HierarchyFunction};
+
+use self::levels::LevelLabel;
+use self::source::HierarchyTable;
+use super::Argument;
+use crate::coding::{BUILT_IN, Levels};
+use crate::error;
+use crate::spec::check_levels;
+use crate::table::Taxonomy;
+
+/// The function's name.
+pub(crate) const NAME: &str = "hierarchy";
+
+/// Plans `hierarchy(source)`: the rows of a given hierarchy.
+pub(super) fn plan_given(
+    name: &str,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    let source = table(name, context)?;
+    LogicalPlanBuilder::scan(NAME, source, None)?.build()
+}
+
+/// Plans `hierarchy(input, column => …, by => …)`: where the values of a column stand in a hierarchy.
+pub(super) fn plan_column(
+    input: LogicalPlan,
+    named: &[(String, Argument)],
+    load: &mut Load<'_>,
+) -> Result<LogicalPlan> {
+    let argument = |name: &str| {
+        let given = named.iter().find(|(n, _)| n == name);
+        let text = given.and_then(|(_, value)| value.text());
+        text.ok_or_else(|| {
+            error::argument(NAME, name, "is missing: column => age, by => 'bins(5, 20)'")
+        })
+    };
+    if let Some((name, _)) = named.iter().find(|(n, _)| n != "column" && n != "by") {
+        let nearest = error::did_you_mean(name, ["column", "by"]);
+        let message =
+            format!("there is no argument '{name}'{nearest} (arguments: input, column, by)");
+        return Err(error::call(NAME, message));
+    }
+    let (column, by) = (argument("column")?, argument("by")?);
+    let levels = read_levels(by, load).map_err(|reason| error::argument(NAME, "by", reason))?;
+    let (value, height) = check_levels(NAME, column, input.schema(), &levels)?;
+    let label = |level: usize| {
+        let function = LevelLabel::new(levels.clone(), level, column);
+        let name = match level {
+            0 => "value".to_owned(),
+            _ => format!("level_{level}"),
+        };
+        Arc::new(ScalarUDF::from(function))
+            .call(vec![col("value")])
+            .alias(name)
+    };
+    let labels: Vec<_> = (0..=height).map(label).collect();
+    LogicalPlanBuilder::from(input)
+        .project([value.alias("value")])?
+        .filter(col("value").is_not_null())?
+        .distinct()?
+        .project(labels)?
+        .build()
+}
+
+/// Finds the hierarchy of a name.
+pub(super) type Load<'a> = dyn FnMut(&str) -> Result<Taxonomy> + 'a;
+
+/// A built-in hierarchy, or one from a file or table; else what is wrong.
+pub(super) fn read_levels(text: &str, load: &mut Load<'_>) -> Result<Levels, String> {
+    if let Some(levels) = Levels::built_in(text)? {
+        return Ok(levels);
+    }
+    match load(text) {
+        Ok(taxonomy) => Ok(Levels::Tree(Arc::new(taxonomy))),
+        Err(e) => {
+            let reason = error::text(&e);
+            let nothing = reason.starts_with("there is no");
+            let others = if nothing {
+                format!("; or write {BUILT_IN}")
+            } else {
+                String::new()
+            };
+            Err(reason + &others)
+        }
+    }
+}
+
+/// Loads hierarchies while SQL is planned.
+pub(super) fn loader(
+    context: &mut dyn RelationPlannerContext,
+) -> impl FnMut(&str) -> Result<Taxonomy> + '_ {
+    |name| {
+        let provider = source_as_provider(&table(name, context)?)?;
+        match HierarchyTable::taxonomy_of(provider.as_ref()) {
+            Some(taxonomy) => Ok(taxonomy.clone()),
+            None => internal_err!("{HIERARCHY_FUNCTION} gives hierarchies"),
+        }
+    }
+}
+
+fn table(name: &str, context: &mut dyn RelationPlannerContext) -> Result<Arc<dyn TableSource>> {
+    context
+        .context_provider()
+        .get_table_function_source(HIERARCHY_FUNCTION, vec![lit(name)])
+}

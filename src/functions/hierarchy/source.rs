@@ -1,0 +1,197 @@
+//! Given hierarchies: files in ARX's layout, or registered tables.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{DataFusionError, Result, internal_err, plan_datafusion_err, plan_err};
+use datafusion::datasource::TableType;
+use datafusion::datasource::listing::ListingTableUrl;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::Expr;
+use datafusion::object_store::ObjectStoreExt;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
+use futures::StreamExt;
+
+use super::super::{Argument, input};
+use crate::table::Taxonomy;
+
+/// Name under which [`HierarchyFunction`] is registered, for our own use.
+pub(crate) const HIERARCHY_FUNCTION: &str = "anonymize_hierarchy";
+
+/// Reads a hierarchy from a file or a table. It is a table function, so that it gets the session from the engine.
+#[derive(Debug)]
+pub(crate) struct HierarchyFunction;
+
+impl TableFunctionImpl for HierarchyFunction {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let name = match args.exprs() {
+            [name] => Argument::from_expr(name),
+            _ => None,
+        };
+        let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
+            return internal_err!("{HIERARCHY_FUNCTION} needs a session of DataFusion");
+        };
+        match name.as_ref().and_then(Argument::text) {
+            Some(name) => Ok(Arc::new(HierarchyTable::try_new(load(state, name)?)?)),
+            None => plan_err!(
+                "{HIERARCHY_FUNCTION}: a hierarchy is the name of a table or the path of a file"
+            ),
+        }
+    }
+}
+
+/// A hierarchy as a table: value, level_1, …, one row per leaf.
+#[derive(Debug)]
+pub(super) struct HierarchyTable {
+    taxonomy: Taxonomy,
+    rows: MemTable,
+}
+
+impl HierarchyTable {
+    fn try_new(taxonomy: Taxonomy) -> Result<Self> {
+        let tree = taxonomy.tree();
+        let nodes: Vec<u32> = (0..tree.leaves()).map(|leaf| tree.node_of(leaf)).collect();
+        let (mut fields, mut columns) = (vec![], vec![]);
+        for level in 0..=tree.height() {
+            let name = match level {
+                0 => "value".to_owned(),
+                _ => format!("level_{level}"),
+            };
+            fields.push(Field::new(name, DataType::Utf8, false));
+            // Shorter chains stay at the root.
+            let labels = nodes
+                .iter()
+                .map(|node| taxonomy.label(tree.up(*node, level)));
+            columns.push(Arc::new(StringArray::from_iter_values(labels)) as ArrayRef);
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
+        let rows = MemTable::try_new(schema, vec![vec![batch]])?;
+        Ok(Self { taxonomy, rows })
+    }
+
+    /// The hierarchy behind a table, if it is one.
+    pub(super) fn taxonomy_of(table: &dyn TableProvider) -> Option<&Taxonomy> {
+        let table = (table as &dyn Any).downcast_ref::<Self>();
+        table.map(|table| &table.taxonomy)
+    }
+}
+
+#[async_trait]
+impl TableProvider for HierarchyTable {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.rows.scan(state, projection, filters, limit).await
+    }
+}
+
+/// The hierarchy in the table of that name, or in the file at that path.
+pub(in super::super) fn load(state: &SessionState, name: &str) -> Result<Taxonomy> {
+    let (state, owned) = (state.clone(), name.to_owned());
+    let rows = input::wait(async move {
+        if let Some(table) = input::registered(&state, &owned).await? {
+            return table_rows(state, table).await;
+        }
+        let path = owned.to_ascii_lowercase();
+        if [".csv", ".txt"].iter().any(|end| path.ends_with(end)) {
+            return csv_rows(&state, &owned).await;
+        }
+        let table = input::files_or_refusal(&state, &owned).await?;
+        table_rows(state, table).await
+    })?;
+    Taxonomy::from_rows(&rows)
+        .map_err(|reason| plan_datafusion_err!("'{name}' is not a hierarchy: {reason}"))
+}
+
+/// All rows of a table as text. Sorted, because a table has no order of its own.
+async fn table_rows(
+    state: SessionState,
+    table: Arc<dyn TableProvider>,
+) -> Result<Vec<Vec<String>>> {
+    let batches = SessionContext::new_with_state(state)
+        .read_table(table)?
+        .collect()
+        .await?;
+    let mut rows = vec![];
+    for batch in batches {
+        let texts = batch
+            .columns()
+            .iter()
+            .map(|column| cast(column, &DataType::Utf8))
+            .collect::<Result<Vec<_>, _>>()?;
+        for i in 0..batch.num_rows() {
+            let cells = texts.iter().map(|column| column.as_string::<i32>());
+            let cells = cells.filter(|column| datafusion::arrow::array::Array::is_valid(column, i));
+            rows.push(labels(cells.map(|column| column.value(i))));
+        }
+    }
+    rows.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+    Ok(rows)
+}
+
+/// The rows of a CSV file without a header: `leaf;level 1;…;*`, or with commas if the first row has no semicolon.
+async fn csv_rows(state: &SessionState, path: &str) -> Result<Vec<Vec<String>>> {
+    let unreadable =
+        |e: DataFusionError| plan_datafusion_err!("cannot read '{path}': {}", e.strip_backtrace());
+    let url = ListingTableUrl::parse(path).map_err(unreadable)?;
+    let Ok(store) = Session::runtime_env(state).object_store(&url) else {
+        return plan_err!("cannot read '{path}': the session has no object store for it");
+    };
+    let mut files = url
+        .list_all_files(state, store.as_ref(), "")
+        .await
+        .map_err(unreadable)?;
+    let Some(file) = files.next().await.transpose().map_err(unreadable)? else {
+        return plan_err!("there is no table or file '{path}'");
+    };
+    let bytes = async { store.get(&file.location).await?.bytes().await }
+        .await
+        .map_err(|e| unreadable(e.into()))?;
+    let first = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+    let delimiter = if first.contains(&b';') { b';' } else { b',' };
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter)
+        .from_reader(bytes.as_ref());
+    let mut rows = vec![];
+    for record in reader.records() {
+        // The parser's own message would show the row.
+        let record = record.map_err(|_| {
+            plan_datafusion_err!(
+                "cannot read '{path}': row {} is not CSV in UTF-8",
+                rows.len() + 1
+            )
+        })?;
+        rows.push(labels(record.iter()));
+    }
+    Ok(rows)
+}
+
+/// Labels without the blanks that fill up shorter rows.
+fn labels<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
+    cells
+        .map(str::trim)
+        .filter(|label| !label.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
