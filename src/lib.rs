@@ -19,6 +19,7 @@ mod coding;
 mod error;
 mod functions;
 mod logical;
+mod measure;
 pub mod model;
 mod physical;
 mod planner;
@@ -30,11 +31,13 @@ pub mod verify;
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use functions::{
     ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, FUNCTIONS,
-    FunctionEntry, sample_patients,
+    FunctionEntry, MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry,
+    sample_patients,
 };
-pub use logical::{AnonymizeNode, anonymize};
+pub use logical::{AnonymizeNode, ClassesNode, anonymize};
+pub use measure::{ClassesSpec, Versus};
 pub use physical::{
-    AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec, Summary,
+    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, ProfileExec, PseudonymizeExec, Summary,
 };
 pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
 
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
 use crate::functions::{INPUT_FUNCTION, InputFunction};
+use crate::functions::{MEASURES, MeasureTableFunction};
+use crate::functions::{audit_report, class_key, class_tuple, unique_sets};
 use crate::planner::AnonymizeQueryPlanner;
 
 /// Adds everything of this crate to a context.
@@ -50,5 +53,12 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
             Arc::new(AnonymizeTableFunction::new(function.name)),
         );
     }
+    for measure in MEASURES {
+        state.register_udtf(measure.name, Arc::new(MeasureTableFunction::new(measure)));
+    }
+    for function in [class_tuple(), class_key(), audit_report()] {
+        state.register_udf(function)?;
+    }
+    state.register_udaf(unique_sets())?;
     Ok(())
 }

@@ -14,7 +14,10 @@ use datafusion_proto::physical_plan::{
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::physical::{AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec};
+use crate::measure::ClassesSpec;
+use crate::physical::{
+    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, ProfileExec, PseudonymizeExec,
+};
 use crate::spec::{Layout, Spec};
 
 /// Encodes the operators of this crate and leaves everything else to another codec.
@@ -24,7 +27,13 @@ pub struct AnonymizePhysicalCodec {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Message {
+enum Message {
+    Anonymize(Box<AnonymizeMessage>),
+    Classes(ClassesSpec),
+}
+
+#[derive(Serialize, Deserialize)]
+struct AnonymizeMessage {
     operator: Operator,
     spec: Spec,
     /// The schema from which the layout is read, as an Arrow stream without batches.
@@ -63,6 +72,19 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(message) = decode::<Message>(buf)? else {
             return self.inner.try_decode(buf, inputs, ctx, proto_converter);
+        };
+        let message = match message {
+            Message::Anonymize(message) => message,
+            Message::Classes(spec) => {
+                let [records, values @ ..] = inputs else {
+                    return internal_err!("Classes cannot have no input");
+                };
+                return Ok(Arc::new(ClassesExec::try_new(
+                    Arc::new(spec),
+                    Arc::clone(records),
+                    values.first().cloned(),
+                )?));
+            }
         };
         let spec = Arc::new(message.spec);
         let layout = || -> Result<Arc<Layout>> {
@@ -109,6 +131,9 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
     ) -> Result<()> {
         let empty = Arc::new(Schema::empty());
         let plan = node.as_ref();
+        if let Some(n) = plan.downcast_ref::<ClassesExec>() {
+            return encode(&Message::Classes(n.spec().as_ref().clone()), buf);
+        }
         let (operator, spec, canonical) = if let Some(n) = plan.downcast_ref::<PseudonymizeExec>() {
             (Operator::Pseudonymize, n.spec(), &empty)
         } else if let Some(n) = plan.downcast_ref::<ProfileExec>() {
@@ -124,12 +149,12 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 .inner
                 .try_encode(Arc::clone(&node), buf, proto_converter);
         };
-        let message = Message {
+        let message = AnonymizeMessage {
             operator,
             spec: spec.as_ref().clone(),
             canonical: write_schema(canonical)?,
         };
-        encode(&message, buf)
+        encode(&Message::Anonymize(Box::new(message)), buf)
     }
 }
 

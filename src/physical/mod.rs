@@ -20,6 +20,7 @@
 
 mod anonymize;
 mod block;
+mod classes;
 mod individuals;
 mod operator;
 mod outcome;
@@ -30,6 +31,7 @@ mod summary;
 
 pub use anonymize::AnonymizeExec;
 pub use block::BlockExec;
+pub use classes::ClassesExec;
 pub use individuals::IndividualsExec;
 pub use profile::ProfileExec;
 pub use pseudonymize::PseudonymizeExec;

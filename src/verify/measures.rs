@@ -149,7 +149,7 @@ impl<'a> Measurer<'a> {
 
         let records = records_by_value(class);
         let mut counts: Vec<u64> = records.iter().map(|&(_, records)| records).collect();
-        measures.entropy_l = entropy(&counts).map_or(0.0, f64::exp);
+        measures.entropy_l = entropy_l(&counts);
         measures.recursive_l = recursive(&mut counts, self.reference.c);
         if let Some(numbers) = self.numbers {
             let mut numbered: Vec<(usize, u64)> = records
@@ -236,18 +236,19 @@ fn records_by_value(class: &Class<'_>) -> Vec<(u32, u64)> {
         .collect()
 }
 
-/// Entropy in nats of values that occur so often; `None` without any.
-fn entropy(counts: &[u64]) -> Option<f64> {
+/// e to the entropy of values that occur so often; 0 without any.
+fn entropy_l(counts: &[u64]) -> f64 {
     let all: u64 = counts.iter().sum();
-    if all == 0 {
-        return None;
+    if counts.windows(2).all(|pair| pair[0] == pair[1]) {
+        // As many equally frequent values: a logarithm and back would be off by a little.
+        return counts.len() as f64;
     }
     let all = all as f64;
     let terms = counts.iter().map(|&count| {
         let share = count as f64 / all;
         -share * share.ln()
     });
-    Some(terms.sum())
+    terms.sum::<f64>().exp()
 }
 
 /// The largest l with r_1 < c (r_l + … + r_m), where r_1 ≥ r_2 ≥ … are the counts (Machanavajjhala 2007, Def. 4.2); 0

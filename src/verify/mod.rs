@@ -28,6 +28,7 @@ mod reasoning;
 mod requirement;
 mod verdict;
 
+pub use codes::comparable_rows;
 pub use measures::{Measurer, Measures, Reference, eir_l};
 pub use published::{Class, Published};
 pub use ratio::{ParseRatioError, Ratio};

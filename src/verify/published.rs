@@ -267,6 +267,17 @@ impl<'a> Class<'a> {
         self.tuple as usize
     }
 
+    /// The set of sensitive values of every individual, NULLs left out, as codes that mean nothing outside this
+    /// [`Published`].
+    pub fn value_sets(&self) -> Vec<&'a [u32]> {
+        let sets = self.members.iter().map(|m| self.values_of(m).0);
+        sets.map(|set| match set.split_first() {
+            Some((&NULL, known)) => known,
+            _ => set,
+        })
+        .collect()
+    }
+
     /// The different values of a member, NULL first, and how many of its records show each.
     pub(super) fn values_of(&self, member: &Member) -> (&'a [u32], &'a [u32]) {
         let range = member.values.clone();

@@ -11,13 +11,15 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("verify", &[], false),
     ("coding", &["table"], false),
     ("spec", &["algorithm", "coding", "error", "model"], true),
-    ("logical", &["error", "spec"], true),
+    ("measure", &["verify"], false),
+    ("logical", &["error", "measure", "spec"], true),
     (
         "physical",
         &[
             "algorithm",
             "coding",
             "error",
+            "measure",
             "model",
             "spec",
             "table",
@@ -26,10 +28,10 @@ const RULES: &[(&str, &[&str], bool)] = &[
         true,
     ),
     ("planner", &["logical", "physical", "spec"], true),
-    ("codec", &["logical", "physical", "spec"], true),
+    ("codec", &["logical", "measure", "physical", "spec"], true),
     (
         "functions",
-        &["algorithm", "error", "logical", "model", "spec"],
+        &["algorithm", "error", "logical", "measure", "model", "spec"],
         true,
     ),
 ];

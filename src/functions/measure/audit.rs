@@ -1,0 +1,426 @@
+//! `audit`: what a published table attains, one row per measure.
+
+use datafusion::common::{Result, ScalarValue, internal_datafusion_err};
+use datafusion::functions::core::get_field;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
+
+use super::figures::{aggregate_classes, aggregate_individuals};
+use super::report::{Context, Figures, Row, audit_report, row_fields};
+use super::roles::{Categories, Roles};
+use super::{Given, MeasureArgument, MeasureEntry, RelationEntry, classes};
+use crate::logical::ClassesNode;
+use crate::measure::{ClassesSpec, Versus};
+
+/// The entry of `audit`.
+pub(super) const AUDIT: MeasureEntry = MeasureEntry {
+    name: "audit",
+    help: "what a published table attains, whoever made it: one row per measure",
+    relations: &[PUBLISHED],
+    arguments: &[
+        classes::ID,
+        classes::ONE_ROW,
+        classes::QI,
+        classes::SENSITIVE,
+        CATEGORIES,
+        C,
+        classes::K,
+        classes::L,
+        classes::ALPHA,
+        classes::BETA,
+    ],
+    build,
+};
+
+pub(super) const PUBLISHED: RelationEntry = RelationEntry {
+    name: "published",
+    required: true,
+    help: "the table as it is, or would be, published",
+};
+
+pub(super) const CATEGORIES: MeasureArgument = MeasureArgument {
+    name: "categories",
+    help: "categories of sensitive values, the most sensitive first: [['HIV', 'Cancer'], ['Flu']] (default: none)",
+};
+
+pub(super) const C: MeasureArgument = MeasureArgument {
+    name: "c",
+    help: "the c of recursive (c, l)-diversity (default: 3)",
+};
+
+fn build(given: &mut Given) -> Result<LogicalPlan> {
+    let roles = Roles::take(given)?;
+    let categories = Categories::take(given)?;
+    let c = given.fraction("c")?.unwrap_or((3, 1));
+    let versus = classes::take_versus(given)?;
+    let spec = ClassesSpec {
+        ordered: roles.ordered(),
+        fingerprints: true,
+        c,
+        categories: categories.is_some(),
+        versus: versus.clone(),
+        ..classes::spec(given, &roles)?
+    };
+    let inputs = vec![roles.records()?, roles.values(categories.as_ref())?];
+    let figures = aggregate_classes(ClassesNode::plan(spec, inputs)?)?;
+    let plan = LogicalPlanBuilder::from(figures);
+    let plan = if roles.one_row_per_individual() {
+        plan
+    } else {
+        plan.cross_join(aggregate_individuals(roles.members()?)?)?
+    };
+    let names: Vec<String> = plan
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| f.name().clone())
+        .collect();
+    let columns: Vec<Expr> = plan
+        .schema()
+        .columns()
+        .into_iter()
+        .map(Expr::Column)
+        .collect();
+    let context = Context {
+        figures: names,
+        one_row_per_individual: roles.one_row_per_individual(),
+        categories: categories.map_or(0, |c| c.len()),
+        c: decimal(c),
+        versus: versus
+            .as_ref()
+            .and_then(Versus::requirements)
+            .map(|(plain, enhanced)| (plain.to_string(), enhanced.to_string())),
+        others: roles.others.clone(),
+        population: false,
+    };
+    let context = serde_json::to_string(&context)
+        .map_err(|_| internal_datafusion_err!("a report's context cannot be written"))?;
+    let context = lit(ScalarValue::Utf8(Some(context)));
+    let report = audit_report().call([context].into_iter().chain(columns).collect());
+    let field = |name: &str| get_field().call(vec![col("row"), lit(name)]).alias(name);
+    let fields: Vec<Expr> = row_fields().iter().map(|f| field(f.name())).collect();
+    plan.project(vec![report.alias("row")])?
+        .unnest_column("row")?
+        .project(fields)?
+        .alias(given.function())?
+        .build()
+}
+
+/// A fraction over a power of ten as a decimal.
+fn decimal((numerator, denominator): (u64, u64)) -> String {
+    let places = denominator.ilog10() as usize;
+    if places == 0 {
+        return numerator.to_string();
+    }
+    let (whole, part) = (numerator / denominator, numerator % denominator);
+    format!("{whole}.{part:0places$}")
+}
+
+const HIGHER: Option<&str> = Some("higher");
+const LOWER: Option<&str> = Some("lower");
+
+/// The rows of an audit.
+pub(super) fn rows(context: &Context, figures: &Figures<'_>) -> Vec<Row> {
+    let mut report = Rows {
+        figures,
+        rows: vec![],
+    };
+    report.table(context);
+    report.faults(context);
+    report.models();
+    report.distributions(context);
+    report.fingerprints();
+    report.risks();
+    report.vulnerable(context);
+    report.unprotected(context);
+    report.rows
+}
+
+struct Rows<'a> {
+    figures: &'a Figures<'a>,
+    rows: Vec<Row>,
+}
+
+impl Rows<'_> {
+    fn get(&self, figure: &str) -> Option<f64> {
+        self.figures.get(figure)
+    }
+
+    fn add(
+        &mut self,
+        section: &'static str,
+        measure: &'static str,
+        value: Option<f64>,
+        better: Option<&'static str>,
+        note: impl Into<String>,
+    ) {
+        let note = note.into();
+        self.rows.push(Row {
+            section,
+            measure,
+            value,
+            better,
+            note,
+        });
+    }
+
+    fn share(&self, part: &str, whole: &str) -> Option<f64> {
+        let (part, whole) = (self.get(part)?, self.get(whole)?);
+        (whole > 0.0).then(|| part / whole)
+    }
+
+    fn table(&mut self, context: &Context) {
+        let nameless = self.get("records_without_id").unwrap_or(0.0);
+        let records = self.get("records").unwrap_or(0.0) + nameless;
+        let individuals = if context.one_row_per_individual {
+            self.get("members").or(Some(0.0))
+        } else {
+            self.get("individuals")
+        };
+        let one_row = if context.one_row_per_individual {
+            "one per record, as the call says"
+        } else {
+            "different ids"
+        };
+        let [least, median, most] = [
+            "least_individuals",
+            "median_individuals",
+            "most_individuals",
+        ]
+        .map(|f| self.get(f));
+        self.add("table", "records", Some(records), None, "rows");
+        self.add("table", "individuals", individuals, None, one_row);
+        let classes = self.get("classes");
+        self.add(
+            "table",
+            "classes",
+            classes,
+            None,
+            "different tuples of quasi-identifiers",
+        );
+        self.add(
+            "table",
+            "class_individuals_min",
+            least,
+            HIGHER,
+            "in the smallest class",
+        );
+        self.add(
+            "table",
+            "class_individuals_median",
+            median,
+            None,
+            "in the median class",
+        );
+        self.add(
+            "table",
+            "class_individuals_max",
+            most,
+            None,
+            "in the largest class",
+        );
+    }
+
+    fn faults(&mut self, context: &Context) {
+        const SECTION: &str = "faults";
+        if !context.one_row_per_individual {
+            let several = self.get("individuals_in_several_classes").or(Some(0.0));
+            let nameless = self.get("records_without_id").or(Some(0.0));
+            let note =
+                "their classes can be intersected; the figures below count them once in each";
+            self.add(
+                SECTION,
+                "individuals_in_several_classes",
+                several,
+                LOWER,
+                note,
+            );
+            let note = "left out of the figures below: nobody knows whose they are";
+            self.add(SECTION, "records_without_id", nameless, LOWER, note);
+        }
+        let without = self.get("individuals_without_value").or(Some(0.0));
+        let note = "all their sensitive values are NULL; they add to k and to no l";
+        self.add(SECTION, "individuals_without_value", without, LOWER, note);
+        if !context.one_row_per_individual {
+            let duplicates = self.get("duplicate_records").or(Some(0.0));
+            let note = "records that repeat the individual and the sensitive value of another";
+            self.add(SECTION, "duplicate_records", duplicates, None, note);
+        }
+    }
+
+    fn models(&mut self) {
+        const SECTION: &str = "models";
+        let k = self.get("least_individuals");
+        self.add(
+            SECTION,
+            "k",
+            k,
+            HIGHER,
+            "IR k-anonymity: individuals in the smallest class",
+        );
+        let records = self.get("least_records");
+        let note = "the same in records, as tools count that know no individuals";
+        self.add(SECTION, "k_records", records, None, note);
+        let values = self.get("values");
+        let note = "the l of IR (k, l)-anonymity: sensitive values in a class";
+        self.add(SECTION, "ir_l", values, HIGHER, note);
+        let alpha = self.get("alpha");
+        let note = "the α of IR (α, β)-anonymity: one individual's share of the records of a class";
+        self.add(SECTION, "ir_alpha", alpha, LOWER, note);
+        let beta = self.get("beta");
+        let note = "the β of IR (α, β)-anonymity: one value's share of the records of a class";
+        self.add(SECTION, "ir_beta", beta, LOWER, note);
+        let eir = self.get("eir");
+        let note = match eir {
+            Some(eir) if eir % 2.0 == 1.0 => {
+                "EIR l-diversity, at least: the search ended at its limit"
+            }
+            _ => "EIR l-diversity: values in the smallest reasoning set (minimum hitting set)",
+        };
+        self.add(
+            SECTION,
+            "eir_l",
+            eir.map(|eir| (eir / 2.0).floor()),
+            HIGHER,
+            note,
+        );
+        let note = "the α of EIR (α, β)-anonymity: as ir_alpha";
+        self.add(SECTION, "eir_alpha", alpha, LOWER, note);
+        let share = self.get("eir_beta");
+        let note =
+            "the β of EIR (α, β)-anonymity: share of the individuals of a class with one value";
+        self.add(SECTION, "eir_beta", share, LOWER, note);
+    }
+
+    fn distributions(&mut self, context: &Context) {
+        const SECTION: &str = "values";
+        let values = self.get("values");
+        let note = "distinct l-diversity: sensitive values in a class";
+        self.add(SECTION, "distinct_l", values, HIGHER, note);
+        let note = "entropy l-diversity: e to the entropy of a class's records";
+        self.add(SECTION, "entropy_l", self.get("entropy_l"), HIGHER, note);
+        let note = format!(
+            "recursive ({}, l)-diversity of a class's records",
+            context.c
+        );
+        self.add(
+            SECTION,
+            "recursive_l",
+            self.get("recursive_l"),
+            HIGHER,
+            note,
+        );
+        let note = "t-closeness of records, all values equally far from each other";
+        self.add(SECTION, "t_equal", self.get("t_equal"), LOWER, note);
+        let ordered = self.get("t_ordered");
+        let note = match ordered {
+            Some(_) => "t-closeness of records, values as far from each other as in their order",
+            None => "no order: the sensitive values are neither numbers nor times",
+        };
+        self.add(SECTION, "t_ordered", ordered, LOWER, note);
+        let note = "p-sensitive k-anonymity: sensitive values in a class";
+        self.add(SECTION, "p", values, HIGHER, note);
+        if context.categories > 0 {
+            let note = "p+-sensitive k-anonymity: categories in a class";
+            self.add(SECTION, "p_plus", self.get("categories"), HIGHER, note);
+            let steps = (context.categories - 1) as f64;
+            let weight = self.get("weight").map(|weight| weight / steps);
+            let note = "the α of (p, α)-sensitive k-anonymity: least total weight of a class";
+            self.add(SECTION, "p_alpha", weight, HIGHER, note);
+            let note = "share of the individuals of a class with a value of one category";
+            let share = self.get("category_share");
+            self.add(SECTION, "largest_category_share", share, LOWER, note);
+        }
+        let note = "how sure a reader can be that a member of a class has some value";
+        let share = self.get("eir_beta");
+        self.add(SECTION, "largest_value_share", share, LOWER, note);
+    }
+
+    fn fingerprints(&mut self) {
+        const SECTION: &str = "fingerprints";
+        let sets = self.share("unique_fingerprints", "members");
+        let note = "share of individuals whose set of sensitive values is unique in their class";
+        self.add(SECTION, "unique_fingerprints_in_class", sets, LOWER, note);
+        let (all, note) = match self.get("unique_sets") {
+            Some(share) if share < 0.0 => (
+                Some(-1.0 - share),
+                "the same in the whole table, estimated from a sample",
+            ),
+            share => (share, "the same in the whole table"),
+        };
+        self.add(SECTION, "unique_fingerprints", all, LOWER, note);
+        let counts = self.share("unique_record_counts", "members");
+        let note = "share of individuals whose number of records is unique in their class";
+        self.add(
+            SECTION,
+            "unique_record_counts_in_class",
+            counts,
+            LOWER,
+            note,
+        );
+    }
+
+    fn risks(&mut self) {
+        const SECTION: &str = "risk";
+        let most = self.get("least_individuals").map(|k| 1.0 / k);
+        let average = self.share("classes", "members");
+        let note = "of the individual easiest to find for somebody who knows the quasi-identifiers";
+        self.add(SECTION, "prosecutor_max", most, LOWER, note);
+        let note = "mean over individuals";
+        self.add(SECTION, "prosecutor_average", average, LOWER, note);
+        for (measure, figure) in [
+            ("share_above_0.33", "above_033"),
+            ("share_above_0.2", "above_020"),
+            ("share_above_0.09", "above_009"),
+            ("share_above_0.05", "above_005"),
+        ] {
+            let share = self.share(figure, "members");
+            let note = "share of individuals whose prosecutor risk is above that";
+            self.add(SECTION, measure, share, LOWER, note);
+        }
+        let note = "share of individuals found by somebody who guesses once per individual";
+        self.add(SECTION, "marketer", average, LOWER, note);
+    }
+
+    fn vulnerable(&mut self, context: &Context) {
+        const SECTION: &str = "vulnerable";
+        let Some((plain, enhanced)) = &context.versus else {
+            return;
+        };
+        let note = format!("classes that satisfy {plain}");
+        self.add(SECTION, "classes_plain", self.get("plain"), None, note);
+        let note = format!("classes that satisfy {plain} and not {enhanced}");
+        self.add(
+            SECTION,
+            "vulnerable_classes",
+            self.get("vulnerable"),
+            LOWER,
+            note,
+        );
+        let share = self.share("vulnerable", "classes");
+        self.add(SECTION, "vulnerable_share", share, LOWER, "of all classes");
+        if let Some(undecided @ 1.0..) = self.get("undecided") {
+            let note = format!("not decided within the limit of the search for {enhanced}");
+            self.add(SECTION, "undecided_classes", Some(undecided), LOWER, note);
+        }
+    }
+
+    fn unprotected(&mut self, context: &Context) {
+        const SECTION: &str = "not protected";
+        let note = "whoever looks like nobody in the table is known not to be in it";
+        self.add(SECTION, "membership", None, None, note);
+        let note = "another table about the same people may tell their classes apart";
+        self.add(SECTION, "other_releases", None, None, note);
+        if !context.one_row_per_individual {
+            let note = "whoever knows some sensitive values of an individual may find its id, see fingerprints";
+            self.add(SECTION, "known_sensitive_values", None, None, note);
+        }
+        if !context.others.is_empty() {
+            let note = format!(
+                "not audited, as telling as quasi-identifiers: {}",
+                context.others.join(", ")
+            );
+            let others = context.others.len() as f64;
+            self.add(SECTION, "other_columns", Some(others), LOWER, note);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What measuring functions share: options as plain data, keys of classes, and the figures of a class as columns.
+//!
+//! ```text
+//! records   __class, __individual, __sensitive          one row per record of the published table
+//! values    __sensitive, __records, __category          the sensitive values of the whole table, small
+//! classes   class, individuals, records, …              one row per class, see [`class_schema`]
+//! ```
+
+mod classes;
+mod keys;
+
+pub(crate) use classes::{ClassRow, ClassRows, class_schema};
+pub use classes::{ClassesSpec, Versus};
+pub(crate) use keys::{ClassKey, class_bytes};
