@@ -18,6 +18,7 @@ mod codec;
 mod coding;
 mod error;
 mod functions;
+pub mod generalized;
 mod logical;
 mod measure;
 pub mod model;

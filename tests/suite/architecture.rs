@@ -9,6 +9,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("model", &["table"], false),
     ("algorithm", &["model", "table"], false),
     ("verify", &[], false),
+    ("generalized", &[], false),
     ("coding", &["table"], false),
     ("spec", &["algorithm", "coding", "error", "model"], true),
     ("measure", &["verify"], false),
