@@ -21,6 +21,7 @@ mod functions;
 pub mod generalized;
 mod logical;
 mod measure;
+pub mod metric;
 pub mod model;
 mod physical;
 mod planner;
@@ -35,10 +36,11 @@ pub use functions::{
     FunctionEntry, MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry,
     sample_patients,
 };
-pub use logical::{AnonymizeNode, ClassesNode, anonymize};
-pub use measure::{ClassesSpec, Versus};
+pub use logical::{AnonymizeNode, ClassesNode, LossNode, anonymize};
+pub use measure::{ClassesSpec, LossColumn, LossSpec, Versus};
 pub use physical::{
-    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, ProfileExec, PseudonymizeExec, Summary,
+    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, LossExec, ProfileExec,
+    PseudonymizeExec, Summary,
 };
 pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};

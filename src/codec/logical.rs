@@ -13,11 +13,11 @@ use datafusion_proto::logical_plan::{DefaultLogicalExtensionCodec, LogicalExtens
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::logical::{AnonymizeNode, ClassesNode};
-use crate::measure::ClassesSpec;
+use crate::logical::{AnonymizeNode, ClassesNode, LossNode};
+use crate::measure::{ClassesSpec, LossSpec};
 use crate::spec::Spec;
 
-/// Encodes [`AnonymizeNode`]s and [`ClassesNode`]s and leaves everything else to another codec.
+/// Encodes the nodes of this crate and leaves everything else to another codec.
 #[derive(Debug)]
 pub struct AnonymizeLogicalCodec {
     inner: Arc<dyn LogicalExtensionCodec>,
@@ -33,6 +33,7 @@ struct Message {
 enum Node {
     Anonymize(Box<Spec>),
     Classes(ClassesSpec),
+    Loss(LossSpec),
 }
 
 impl AnonymizeLogicalCodec {
@@ -70,6 +71,9 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
                 filters,
             )?),
             (Node::Anonymize(_), _) => return internal_err!("Anonymize has one input"),
+            (Node::Loss(spec), inputs) => {
+                Arc::new(LossNode::try_new(Arc::new(spec), inputs.to_vec(), filters)?)
+            }
             (Node::Classes(spec), inputs) => Arc::new(ClassesNode::try_new(
                 Arc::new(spec),
                 inputs.to_vec(),
@@ -86,6 +90,8 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
             (Node::Anonymize(spec), node.filters())
         } else if let Some(node) = any.downcast_ref::<ClassesNode>() {
             (Node::Classes(node.spec().as_ref().clone()), node.filters())
+        } else if let Some(node) = any.downcast_ref::<LossNode>() {
+            (Node::Loss(node.spec().as_ref().clone()), node.filters())
         } else {
             return self.inner.try_encode(node, buf);
         };

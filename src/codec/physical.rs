@@ -14,9 +14,9 @@ use datafusion_proto::physical_plan::{
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::measure::ClassesSpec;
+use crate::measure::{ClassesSpec, LossSpec};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, ProfileExec, PseudonymizeExec,
+    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, LossExec, ProfileExec, PseudonymizeExec,
 };
 use crate::spec::{Layout, Spec};
 
@@ -30,6 +30,7 @@ pub struct AnonymizePhysicalCodec {
 enum Message {
     Anonymize(Box<AnonymizeMessage>),
     Classes(ClassesSpec),
+    Loss(LossSpec),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,6 +76,12 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         };
         let message = match message {
             Message::Anonymize(message) => message,
+            Message::Loss(spec) => {
+                return Ok(Arc::new(LossExec::try_new(
+                    Arc::new(spec),
+                    inputs.to_vec(),
+                )?));
+            }
             Message::Classes(spec) => {
                 let [records, values @ ..] = inputs else {
                     return internal_err!("Classes cannot have no input");
@@ -133,6 +140,9 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         let plan = node.as_ref();
         if let Some(n) = plan.downcast_ref::<ClassesExec>() {
             return encode(&Message::Classes(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<LossExec>() {
+            return encode(&Message::Loss(n.spec().as_ref().clone()), buf);
         }
         let (operator, spec, canonical) = if let Some(n) = plan.downcast_ref::<PseudonymizeExec>() {
             (Operator::Pseudonymize, n.spec(), &empty)

@@ -1,6 +1,7 @@
-//! Functions that measure what is published: `audit`, `audit_classes`, `vulnerable_classes`.
+//! Functions that measure what is published: `audit`, `audit_classes`, `vulnerable_classes`, `information_loss`.
 //!
-//! A call becomes a plan of the engine's own nodes over [`ClassesNode`](crate::ClassesNode), so that the engine shuffles,
+//! A call becomes a plan of the engine's own nodes over [`ClassesNode`](crate::ClassesNode) or
+//! [`LossNode`](crate::LossNode), so that the engine shuffles,
 //! sorts, spills and sends it. Relations among the arguments are planned by whoever reads the call: SQL with named
 //! arguments, or an ordinary table function.
 
@@ -9,6 +10,8 @@ mod class_key;
 mod classes;
 mod figures;
 mod given;
+mod loss;
+mod loss_report;
 mod report;
 mod roles;
 mod sql;
@@ -17,6 +20,8 @@ mod unique;
 
 use datafusion::common::Result;
 use datafusion::logical_expr::LogicalPlan;
+
+use super::Argument;
 
 pub(crate) use class_key::{class_key, class_tuple};
 pub(super) use given::Given;
@@ -64,9 +69,25 @@ pub static MEASURES: &[MeasureEntry] = &[
     audit::AUDIT,
     classes::AUDIT_CLASSES,
     classes::VULNERABLE_CLASSES,
+    loss::INFORMATION_LOSS,
 ];
 
 /// The measuring function of that name.
 pub(super) fn named(name: &str) -> Option<&'static MeasureEntry> {
     MEASURES.iter().find(|entry| entry.name == name)
+}
+
+/// The tables that an argument names, if it names any: one, or in `hierarchy` one per column.
+fn tables(entry: &MeasureEntry, name: &str, value: &Argument) -> Option<Vec<(String, String)>> {
+    match value {
+        Argument::Map(entries) if name == "hierarchy" => entries
+            .iter()
+            .map(|(column, table)| Some((format!("hierarchy.{column}"), table.text()?.to_owned())))
+            .collect(),
+        value if entry.relations.iter().any(|r| r.name == name) => {
+            let table = value.text()?.to_owned();
+            Some(vec![(name.to_owned(), table)])
+        }
+        _ => None,
+    }
 }

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DFSchemaRef, Result, internal_err};
-use datafusion::logical_expr::{Expr, Extension, Filter, LogicalPlan, UserDefinedLogicalNodeCore};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
 
+use super::filters::take_back;
 use crate::measure::{ClassesSpec, class_schema};
 
 /// The measured classes of a published table.
@@ -93,21 +94,7 @@ impl UserDefinedLogicalNodeCore for ClassesNode {
 
     fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         let mut filters = exprs;
-        let mut taken = vec![];
-        for (new, old) in inputs.into_iter().zip(&self.inputs) {
-            match new {
-                LogicalPlan::Filter(Filter {
-                    predicate, input, ..
-                }) if input.as_ref() == old && predicate.column_refs().is_empty() => {
-                    // The same predicate comes back from every input.
-                    if !filters.contains(&predicate) {
-                        filters.push(predicate);
-                    }
-                    taken.push(old.clone());
-                }
-                new => taken.push(new),
-            }
-        }
-        Self::try_new(Arc::clone(&self.spec), taken, filters)
+        let inputs = take_back(&mut filters, inputs, &self.inputs);
+        Self::try_new(Arc::clone(&self.spec), inputs, filters)
     }
 }

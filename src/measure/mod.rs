@@ -4,11 +4,15 @@
 //! records   __class, __individual, __sensitive          one row per record of the published table
 //! values    __sensitive, __records, __category          the sensitive values of the whole table, small
 //! classes   class, individuals, records, …              one row per class, see [`class_schema`]
+//! losses    published, glm_0, ncp_count_0, …            one row of sums per partition, see [`loss_schema`]
 //! ```
 
 mod classes;
 mod keys;
+mod loss;
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};
 pub(crate) use keys::{ClassKey, class_bytes};
+pub use loss::{LossColumn, LossSpec};
+pub(crate) use loss::{SCALE, loss_schema, sum_names};

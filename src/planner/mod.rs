@@ -18,13 +18,13 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
-use crate::logical::{AnonymizeNode, ClassesNode};
+use crate::logical::{AnonymizeNode, ClassesNode, LossNode};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, ProfileExec, PseudonymizeExec,
+    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, LossExec, ProfileExec, PseudonymizeExec,
 };
 use crate::spec::{Layout, Spec};
 
-/// Plans [`AnonymizeNode`]s and [`ClassesNode`]s. Compose it with others when your session has a query planner of its own.
+/// Plans the nodes of this crate. Compose it with others when your session has a query planner of its own.
 #[derive(Debug, Default)]
 pub struct AnonymizePlanner;
 
@@ -61,6 +61,16 @@ impl ExtensionPlanner for AnonymizePlanner {
                     Arc::clone(node.spec()),
                     Arc::clone(records),
                     values.first().cloned(),
+                )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<LossNode>() {
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(LossExec::try_new(
+                    Arc::clone(node.spec()),
+                    physical_inputs.to_vec(),
                 )?);
                 (
                     plan,

@@ -12,6 +12,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("generalized", &[], false),
     ("coding", &["table"], false),
     ("spec", &["algorithm", "coding", "error", "model"], true),
+    ("metric", &["generalized"], false),
     ("measure", &["verify"], false),
     ("logical", &["error", "measure", "spec"], true),
     (
@@ -20,7 +21,9 @@ const RULES: &[(&str, &[&str], bool)] = &[
             "algorithm",
             "coding",
             "error",
+            "generalized",
             "measure",
+            "metric",
             "model",
             "spec",
             "table",
@@ -32,7 +35,15 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("codec", &["logical", "measure", "physical", "spec"], true),
     (
         "functions",
-        &["algorithm", "error", "logical", "measure", "model", "spec"],
+        &[
+            "algorithm",
+            "error",
+            "generalized",
+            "logical",
+            "measure",
+            "model",
+            "spec",
+        ],
         true,
     ),
 ];

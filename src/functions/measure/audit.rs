@@ -1,11 +1,11 @@
 //! `audit`: what a published table attains, one row per measure.
 
-use datafusion::common::{Result, ScalarValue, internal_datafusion_err};
-use datafusion::functions::core::get_field;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
+use datafusion::common::Result;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use serde::{Deserialize, Serialize};
 
 use super::figures::{aggregate_classes, aggregate_individuals};
-use super::report::{Context, Figures, Row, audit_report, row_fields};
+use super::report::{Figures, Kind, Row, report};
 use super::roles::{Categories, Roles};
 use super::{Given, MeasureArgument, MeasureEntry, RelationEntry, classes};
 use crate::logical::ClassesNode;
@@ -68,20 +68,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
     } else {
         plan.cross_join(aggregate_individuals(roles.members()?)?)?
     };
-    let names: Vec<String> = plan
-        .schema()
-        .fields()
-        .iter()
-        .map(|f| f.name().clone())
-        .collect();
-    let columns: Vec<Expr> = plan
-        .schema()
-        .columns()
-        .into_iter()
-        .map(Expr::Column)
-        .collect();
-    let context = Context {
-        figures: names,
+    let call = Call {
         one_row_per_individual: roles.one_row_per_individual(),
         categories: categories.map_or(0, |c| c.len()),
         c: decimal(c),
@@ -90,19 +77,22 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             .and_then(Versus::requirements)
             .map(|(plain, enhanced)| (plain.to_string(), enhanced.to_string())),
         others: roles.others.clone(),
-        population: false,
     };
-    let context = serde_json::to_string(&context)
-        .map_err(|_| internal_datafusion_err!("a report's context cannot be written"))?;
-    let context = lit(ScalarValue::Utf8(Some(context)));
-    let report = audit_report().call([context].into_iter().chain(columns).collect());
-    let field = |name: &str| get_field().call(vec![col("row"), lit(name)]).alias(name);
-    let fields: Vec<Expr> = row_fields().iter().map(|f| field(f.name())).collect();
-    plan.project(vec![report.alias("row")])?
-        .unnest_column("row")?
-        .project(fields)?
-        .alias(given.function())?
-        .build()
+    report(given.function(), Kind::Audit(call), plan, "section")
+}
+
+/// What the notes of an audit need of the call.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Call {
+    one_row_per_individual: bool,
+    /// Number of categories, 0 without.
+    categories: usize,
+    /// The c of recursive (c, l)-diversity, as it prints.
+    c: String,
+    /// The models compared, as they print.
+    versus: Option<(String, String)>,
+    /// Columns that were not audited.
+    others: Vec<String>,
 }
 
 /// A fraction over a power of ten as a decimal.
@@ -119,20 +109,20 @@ const HIGHER: Option<&str> = Some("higher");
 const LOWER: Option<&str> = Some("lower");
 
 /// The rows of an audit.
-pub(super) fn rows(context: &Context, figures: &Figures<'_>) -> Vec<Row> {
-    let mut report = Rows {
+pub(super) fn rows(context: &Call, figures: &Figures<'_>) -> Vec<Row> {
+    let mut all = Rows {
         figures,
         rows: vec![],
     };
-    report.table(context);
-    report.faults(context);
-    report.models();
-    report.distributions(context);
-    report.fingerprints();
-    report.risks();
-    report.vulnerable(context);
-    report.unprotected(context);
-    report.rows
+    all.table(context);
+    all.faults(context);
+    all.models();
+    all.distributions(context);
+    all.fingerprints();
+    all.risks();
+    all.vulnerable(context);
+    all.unprotected(context);
+    all.rows
 }
 
 struct Rows<'a> {
@@ -155,7 +145,7 @@ impl Rows<'_> {
     ) {
         let note = note.into();
         self.rows.push(Row {
-            section,
+            section: Some(section.to_owned()),
             measure,
             value,
             better,
@@ -168,7 +158,7 @@ impl Rows<'_> {
         (whole > 0.0).then(|| part / whole)
     }
 
-    fn table(&mut self, context: &Context) {
+    fn table(&mut self, context: &Call) {
         let nameless = self.get("records_without_id").unwrap_or(0.0);
         let records = self.get("records").unwrap_or(0.0) + nameless;
         let individuals = if context.one_row_per_individual {
@@ -220,7 +210,7 @@ impl Rows<'_> {
         );
     }
 
-    fn faults(&mut self, context: &Context) {
+    fn faults(&mut self, context: &Call) {
         const SECTION: &str = "faults";
         if !context.one_row_per_individual {
             let several = self.get("individuals_in_several_classes").or(Some(0.0));
@@ -291,7 +281,7 @@ impl Rows<'_> {
         self.add(SECTION, "eir_beta", share, LOWER, note);
     }
 
-    fn distributions(&mut self, context: &Context) {
+    fn distributions(&mut self, context: &Call) {
         const SECTION: &str = "values";
         let values = self.get("values");
         let note = "distinct l-diversity: sensitive values in a class";
@@ -381,7 +371,7 @@ impl Rows<'_> {
         self.add(SECTION, "marketer", average, LOWER, note);
     }
 
-    fn vulnerable(&mut self, context: &Context) {
+    fn vulnerable(&mut self, context: &Call) {
         const SECTION: &str = "vulnerable";
         let Some((plain, enhanced)) = &context.versus else {
             return;
@@ -404,7 +394,7 @@ impl Rows<'_> {
         }
     }
 
-    fn unprotected(&mut self, context: &Context) {
+    fn unprotected(&mut self, context: &Call) {
         const SECTION: &str = "not protected";
         let note = "whoever looks like nobody in the table is known not to be in it";
         self.add(SECTION, "membership", None, None, note);

@@ -8,33 +8,34 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Float64Type};
 use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_err};
+use datafusion::functions::core::get_field;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, col, lit,
 };
 use serde::{Deserialize, Serialize};
 
-use super::audit::rows;
+use super::{audit, loss_report};
 
-/// What a report says besides figures: the call, and the names of the figures in the order in which they come.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// What a report says besides figures: the names of these in the order in which they come, and the call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Context {
     pub figures: Vec<String>,
-    pub one_row_per_individual: bool,
-    /// Number of categories, 0 without.
-    pub categories: usize,
-    /// The c of recursive (c, l)-diversity, as it prints.
-    pub c: String,
-    /// The models compared, as they print.
-    pub versus: Option<(String, String)>,
-    /// Columns that were not audited.
-    pub others: Vec<String>,
-    pub population: bool,
+    pub kind: Kind,
+}
+
+/// Which report.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Kind {
+    Audit(audit::Call),
+    Loss(loss_report::Call),
 }
 
 /// One row of a report.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub section: &'static str,
+    /// The part of the report, or the column.
+    pub section: Option<String>,
     pub measure: &'static str,
     pub value: Option<f64>,
     /// Whether more or less is safer.
@@ -57,15 +58,46 @@ impl Figures<'_> {
 }
 
 /// The fields of a row.
-pub(super) fn row_fields() -> Fields {
+fn row_fields() -> Fields {
     vec![
-        Field::new("section", DataType::Utf8, false),
+        Field::new("section", DataType::Utf8, true),
         Field::new("measure", DataType::Utf8, false),
         Field::new("value", DataType::Float64, true),
         Field::new("better", DataType::Utf8, true),
         Field::new("note", DataType::Utf8, false),
     ]
     .into()
+}
+
+/// Makes a report of a row of figures, and names its first field.
+pub(super) fn report(
+    function: &str,
+    kind: Kind,
+    figures: LogicalPlanBuilder,
+    section: &str,
+) -> Result<LogicalPlan> {
+    let schema = figures.schema();
+    let names = schema.fields().iter().map(|f| f.name().clone()).collect();
+    let columns: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
+    let context = Context {
+        figures: names,
+        kind,
+    };
+    let context = serde_json::to_string(&context)
+        .map_err(|_| internal_datafusion_err!("a report's context cannot be written"))?;
+    let context = lit(ScalarValue::Utf8(Some(context)));
+    let rows = audit_report().call([context].into_iter().chain(columns).collect());
+    let field = |name: &str| {
+        let field = get_field().call(vec![col("row"), lit(name)]);
+        field.alias(if name == "section" { section } else { name })
+    };
+    let fields: Vec<Expr> = row_fields().iter().map(|f| field(f.name())).collect();
+    figures
+        .project(vec![rows.alias("row")])?
+        .unnest_column("row")?
+        .project(fields)?
+        .alias(function)?
+        .build()
 }
 
 /// The rows of a report from its context, as JSON, and its figures; for plans of our own.
@@ -124,10 +156,11 @@ impl ScalarUDFImpl for Report {
                 (name, column.iter().nth(at).flatten())
             };
             let names = context.figures.iter().map(String::as_str);
-            rows(
-                &context,
-                &Figures(names.zip(&columns).map(figure).collect()),
-            )
+            let figures = Figures(names.zip(&columns).map(figure).collect());
+            match &context.kind {
+                Kind::Audit(call) => audit::rows(call, &figures),
+                Kind::Loss(call) => loss_report::rows(call, &figures),
+            }
         });
         Ok(ColumnarValue::Array(Arc::new(list(reports.collect())?)))
     }
@@ -139,7 +172,7 @@ fn list(reports: Vec<Vec<Row>>) -> Result<ListArray> {
     let (mut section, mut measure, mut better, mut note) = (text(), text(), text(), text());
     let mut value = Float64Builder::new();
     for row in reports.into_iter().flatten() {
-        section.append_value(row.section);
+        section.append_option(row.section);
         measure.append_value(row.measure);
         value.append_option(row.value);
         better.append_option(row.better);

@@ -3,9 +3,9 @@
 use datafusion::common::Result;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr};
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, Value};
 
-use super::{Given, MeasureEntry};
+use super::{Given, MeasureEntry, tables};
 use crate::error;
 use crate::functions::Argument;
 use crate::functions::relation::{constant, plan_input};
@@ -62,12 +62,15 @@ pub fn plan(
     // Relations in a struct of options are named there.
     let mut rest = vec![];
     for (name, value) in named {
-        match value.text() {
-            Some(table) if entry.relations.iter().any(|r| r.name == name) => {
-                let literal = SqlExpr::Identifier(table.into());
-                relations.push((name, plan_input(entry.name, literal, context)?));
+        match tables(entry, &name, &value) {
+            Some(tables) => {
+                for (name, table) in tables {
+                    let literal = Value::SingleQuotedString(table);
+                    let literal = SqlExpr::Value(literal.into());
+                    relations.push((name, plan_input(entry.name, literal, context)?));
+                }
             }
-            _ => rest.push((name, value)),
+            None => rest.push((name, value)),
         }
     }
     (entry.build)(&mut Given::try_new(entry, relations, rest)?)

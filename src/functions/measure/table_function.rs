@@ -8,7 +8,7 @@ use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
-use super::{Given, MeasureEntry};
+use super::{Given, MeasureEntry, tables};
 use crate::error;
 use crate::functions::{Argument, input};
 
@@ -41,29 +41,31 @@ impl TableFunctionImpl for MeasureTableFunction {
             .ok_or_else(|| plan_datafusion_err!("{name}: needs a session of DataFusion"))?;
         let required = self.entry.relations.iter().filter(|r| r.required);
         let required: Vec<&str> = required.map(|r| r.name).collect();
-        let Some((options, tables)) = args.exprs().split_last() else {
+        let Some((options, named_tables)) = args.exprs().split_last() else {
             return Err(usage());
         };
         let Some(Argument::Map(options)) = Argument::from_expr(options) else {
             return Err(usage());
         };
-        if tables.len() != required.len() {
+        if named_tables.len() != required.len() {
             return Err(usage());
         }
         let mut relations: Vec<(String, LogicalPlan)> = vec![];
-        for (relation, table) in required.iter().zip(tables) {
+        for (relation, table) in required.iter().zip(named_tables) {
             let table = Argument::from_expr(table);
             let table = table.as_ref().and_then(Argument::text).ok_or_else(usage)?;
             relations.push(((*relation).to_owned(), self.scan(state, relation, table)?));
         }
         let mut named = vec![];
         for (argument, value) in options {
-            match value.text() {
-                Some(table) if self.entry.relations.iter().any(|r| r.name == argument) => {
-                    let plan = self.scan(state, &argument, table)?;
-                    relations.push((argument, plan));
+            match tables(self.entry, &argument, &value) {
+                Some(tables) => {
+                    for (argument, table) in tables {
+                        let plan = self.scan(state, &argument, &table)?;
+                        relations.push((argument, plan));
+                    }
                 }
-                _ => named.push((argument, value)),
+                None => named.push((argument, value)),
             }
         }
         let plan = (self.entry.build)(&mut Given::try_new(self.entry, relations, named)?)?;
