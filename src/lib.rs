@@ -36,11 +36,13 @@ pub use functions::{
     FunctionEntry, MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry,
     sample_patients,
 };
-pub use logical::{AnonymizeNode, ClassesNode, LossNode, anonymize};
-pub use measure::{ClassesSpec, LossColumn, LossSpec, Versus};
+pub use logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode, anonymize};
+pub use measure::{
+    AuditCall, ClassesSpec, CoverSpec, LossCall, LossColumn, LossSpec, Report, Versus,
+};
 pub use physical::{
-    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, LossExec, ProfileExec,
-    PseudonymizeExec, Summary,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
+    PseudonymizeExec, ReportExec, Summary,
 };
 pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};

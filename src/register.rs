@@ -10,7 +10,7 @@ use datafusion::prelude::SessionContext;
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
 use crate::functions::{INPUT_FUNCTION, InputFunction};
 use crate::functions::{MEASURES, MeasureTableFunction};
-use crate::functions::{audit_report, class_key, class_tuple, unique_sets};
+use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
 use crate::planner::AnonymizeQueryPlanner;
 
 /// Adds everything of this crate to a context.
@@ -56,7 +56,7 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     for measure in MEASURES {
         state.register_udtf(measure.name, Arc::new(MeasureTableFunction::new(measure)));
     }
-    for function in [class_tuple(), class_key(), audit_report()] {
+    for function in [class_tuple(), class_key(), value_hash()] {
         state.register_udf(function)?;
     }
     state.register_udaf(unique_sets())?;

@@ -13,8 +13,8 @@ use datafusion_proto::logical_plan::{DefaultLogicalExtensionCodec, LogicalExtens
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::logical::{AnonymizeNode, ClassesNode, LossNode};
-use crate::measure::{ClassesSpec, LossSpec};
+use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
+use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
 use crate::spec::Spec;
 
 /// Encodes the nodes of this crate and leaves everything else to another codec.
@@ -34,6 +34,8 @@ enum Node {
     Anonymize(Box<Spec>),
     Classes(ClassesSpec),
     Loss(LossSpec),
+    Report(Report, String),
+    Cover(CoverSpec),
 }
 
 impl AnonymizeLogicalCodec {
@@ -74,6 +76,18 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
             (Node::Loss(spec), inputs) => {
                 Arc::new(LossNode::try_new(Arc::new(spec), inputs.to_vec(), filters)?)
             }
+            (Node::Report(report, function), [input]) => Arc::new(ReportNode::try_new(
+                Arc::new(report),
+                function,
+                input.clone(),
+                filters,
+            )?),
+            (Node::Cover(spec), inputs) => Arc::new(CoverNode::try_new(
+                Arc::new(spec),
+                inputs.to_vec(),
+                filters,
+            )?),
+            (Node::Report(..), _) => return internal_err!("Report has one input"),
             (Node::Classes(spec), inputs) => Arc::new(ClassesNode::try_new(
                 Arc::new(spec),
                 inputs.to_vec(),
@@ -92,6 +106,12 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
             (Node::Classes(node.spec().as_ref().clone()), node.filters())
         } else if let Some(node) = any.downcast_ref::<LossNode>() {
             (Node::Loss(node.spec().as_ref().clone()), node.filters())
+        } else if let Some(node) = any.downcast_ref::<CoverNode>() {
+            (Node::Cover(node.spec().as_ref().clone()), node.filters())
+        } else if let Some(node) = any.downcast_ref::<ReportNode>() {
+            let report = node.report().as_ref().clone();
+            let function = node.function().to_owned();
+            (Node::Report(report, function), node.filters())
         } else {
             return self.inner.try_encode(node, buf);
         };

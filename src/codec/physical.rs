@@ -14,9 +14,10 @@ use datafusion_proto::physical_plan::{
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::measure::{ClassesSpec, LossSpec};
+use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, LossExec, ProfileExec, PseudonymizeExec,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
+    PseudonymizeExec, ReportExec,
 };
 use crate::spec::{Layout, Spec};
 
@@ -31,6 +32,8 @@ enum Message {
     Anonymize(Box<AnonymizeMessage>),
     Classes(ClassesSpec),
     Loss(LossSpec),
+    Report(Report, String),
+    Cover(CoverSpec),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,6 +84,27 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                     Arc::new(spec),
                     inputs.to_vec(),
                 )?));
+            }
+            Message::Cover(spec) => {
+                let [individuals, classes] = inputs else {
+                    return internal_err!("Cover has two inputs");
+                };
+                return Ok(Arc::new(CoverExec::try_new(
+                    Arc::new(spec),
+                    Arc::clone(individuals),
+                    Arc::clone(classes),
+                )?));
+            }
+            Message::Report(report, function) => {
+                let [figures] = inputs else {
+                    return internal_err!("Report has one input");
+                };
+                let report = Arc::new(report);
+                return Ok(Arc::new(ReportExec::new(
+                    report,
+                    function,
+                    Arc::clone(figures),
+                )));
             }
             Message::Classes(spec) => {
                 let [records, values @ ..] = inputs else {
@@ -143,6 +167,13 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         }
         if let Some(n) = plan.downcast_ref::<LossExec>() {
             return encode(&Message::Loss(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<CoverExec>() {
+            return encode(&Message::Cover(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<ReportExec>() {
+            let report = n.report().as_ref().clone();
+            return encode(&Message::Report(report, n.function().to_owned()), buf);
         }
         let (operator, spec, canonical) = if let Some(n) = plan.downcast_ref::<PseudonymizeExec>() {
             (Operator::Pseudonymize, n.spec(), &empty)

@@ -11,8 +11,8 @@ mod classes;
 mod figures;
 mod given;
 mod loss;
-mod loss_report;
-mod report;
+mod original;
+mod population;
 mod roles;
 mod sql;
 mod table_function;
@@ -23,9 +23,8 @@ use datafusion::logical_expr::LogicalPlan;
 
 use super::Argument;
 
-pub(crate) use class_key::{class_key, class_tuple};
+pub(crate) use class_key::{class_key, class_tuple, value_hash};
 pub(super) use given::Given;
-pub(crate) use report::audit_report;
 pub(super) use sql::plan;
 pub use table_function::MeasureTableFunction;
 pub(crate) use unique::unique_sets;

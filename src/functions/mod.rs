@@ -20,7 +20,7 @@ pub use argument::Argument;
 pub use call::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry};
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};
 pub use measure::{MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry};
-pub(crate) use measure::{audit_report, class_key, class_tuple, unique_sets};
+pub(crate) use measure::{class_key, class_tuple, unique_sets, value_hash};
 pub use relation::AnonymizeRelationPlanner;
 pub use sample_patients::sample_patients;
 pub use table_function::AnonymizeTableFunction;

@@ -8,11 +8,16 @@
 //! ```
 
 mod classes;
+mod cover;
 mod keys;
 mod loss;
+mod report;
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};
+pub use cover::CoverSpec;
+pub(crate) use cover::cover_schema;
 pub(crate) use keys::{ClassKey, class_bytes};
 pub use loss::{LossColumn, LossSpec};
 pub(crate) use loss::{SCALE, loss_schema, sum_names};
+pub use report::{AuditCall, LossCall, Report};

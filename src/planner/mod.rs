@@ -18,9 +18,10 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
-use crate::logical::{AnonymizeNode, ClassesNode, LossNode};
+use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, IndividualsExec, LossExec, ProfileExec, PseudonymizeExec,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
+    PseudonymizeExec, ReportExec,
 };
 use crate::spec::{Layout, Spec};
 
@@ -72,6 +73,34 @@ impl ExtensionPlanner for AnonymizePlanner {
                     Arc::clone(node.spec()),
                     physical_inputs.to_vec(),
                 )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<CoverNode>() {
+                let [individuals, classes] = physical_inputs else {
+                    return internal_err!("Cover has two inputs");
+                };
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(CoverExec::try_new(
+                    Arc::clone(node.spec()),
+                    Arc::clone(individuals),
+                    Arc::clone(classes),
+                )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<ReportNode>() {
+                let [figures] = physical_inputs else {
+                    return internal_err!("Report has one input");
+                };
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(ReportExec::new(
+                    Arc::clone(node.report()),
+                    node.function().to_owned(),
+                    Arc::clone(figures),
+                ));
                 (
                     plan,
                     node.filters(),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::{ArrayRef, StringArray};
+use datafusion::arrow::array::{ArrayRef, StringArray, UInt64Array};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
@@ -15,6 +15,13 @@ use crate::measure::{ClassKey, class_bytes};
 pub(crate) fn class_tuple() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> =
         LazyLock::new(|| Arc::new(ScalarUDF::from(ClassTuple::new())));
+    Arc::clone(&FUNCTION)
+}
+
+/// A number for some values, the same for equal ones; for plans of our own.
+pub(crate) fn value_hash() -> Arc<ScalarUDF> {
+    static FUNCTION: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Arc::new(ScalarUDF::from(ValueHash::new())));
     Arc::clone(&FUNCTION)
 }
 
@@ -54,6 +61,42 @@ impl ScalarUDFImpl for ClassTuple {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let columns = arrays(&args.args, args.number_rows)?;
         Ok(ColumnarValue::Array(Arc::new(class_bytes(&columns)?)))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ValueHash {
+    signature: Signature,
+}
+
+impl ValueHash {
+    fn new() -> Self {
+        Self {
+            signature: Signature::variadic_any(Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for ValueHash {
+    fn name(&self) -> &str {
+        "anonymize_value_hash"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::UInt64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let tuples = class_bytes(&arrays(&args.args, args.number_rows)?)?;
+        let hash = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let hashes = tuples.iter().map(|bytes| bytes.and_then(hash));
+        Ok(ColumnarValue::Array(Arc::new(
+            hashes.collect::<UInt64Array>(),
+        )))
     }
 }
 

@@ -7,14 +7,12 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
 
 use super::audit::PUBLISHED;
-use super::loss_report::Call;
-use super::report::{Kind, report};
 use super::roles::{CLASS, INDIVIDUAL, find};
 use super::{Given, MeasureArgument, MeasureEntry, RelationEntry, class_tuple, classes};
 use crate::functions::Argument;
 use crate::generalized::is_generalized;
-use crate::logical::LossNode;
-use crate::measure::{LossColumn, LossSpec, loss_schema};
+use crate::logical::{LossNode, report};
+use crate::measure::{LossCall, LossColumn, LossSpec, Report, loss_schema};
 
 /// The entry of `information_loss`.
 pub(super) const INFORMATION_LOSS: MeasureEntry = MeasureEntry {
@@ -116,7 +114,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         });
         hierarchies.extend(hierarchy);
     }
-    let call = Call {
+    let call = LossCall {
         columns: measured,
         qi: tables.qi.len(),
         sensitive: tables.sensitive.is_some(),
@@ -131,7 +129,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         .cross_join(tables.sizes(Side::Original)?)?
         .cross_join(tables.sizes(Side::Published)?)?
         .cross_join(tables.classes()?)?;
-    report(given.function(), Kind::Loss(call), figures, "column")
+    report(given.function(), Report::Loss(call), figures)
 }
 
 #[derive(Clone, Copy, PartialEq)]

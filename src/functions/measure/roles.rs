@@ -19,9 +19,9 @@ pub(super) struct Roles {
     function: &'static str,
     table: LogicalPlan,
     /// `None` if every record is an individual.
-    id: Option<Expr>,
+    id: Option<Column>,
     pub qi: Vec<String>,
-    sensitive: Expr,
+    sensitive: Column,
     /// Type of the sensitive column.
     sensitive_type: DataType,
     /// Columns without a role.
@@ -77,11 +77,11 @@ impl Roles {
         let id = id.map(|id| find(function, "id", &id, schema)).transpose()?;
         let (sensitive, sensitive_type) = {
             let (column, data_type) = find(function, "sensitive", &sensitive, schema)?;
-            (Expr::Column(column), data_type.clone())
+            (column, data_type.clone())
         };
         Ok(Self {
             function,
-            id: id.map(|(column, _)| Expr::Column(column)),
+            id: id.map(|(column, _)| column),
             qi,
             sensitive,
             sensitive_type,
@@ -112,12 +112,35 @@ impl Roles {
     }
 
     fn individual(&self) -> Option<Expr> {
-        self.id.clone().map(|id| id.alias(INDIVIDUAL))
+        let id = self.id.clone();
+        id.map(|id| Expr::Column(id).alias(INDIVIDUAL))
+    }
+
+    /// The name of the column of individuals.
+    pub fn id_name(&self) -> Option<&str> {
+        self.id.as_ref().map(|id| id.name.as_str())
+    }
+
+    /// The name of the sensitive column.
+    pub fn sensitive_name(&self) -> &str {
+        &self.sensitive.name
+    }
+
+    /// Class, quasi-identifiers and, where there is one, individual of each record.
+    pub fn cells(&self) -> Result<LogicalPlanBuilder> {
+        let schema = self.table.schema();
+        let mut columns = vec![self.class()?];
+        for name in &self.qi {
+            let (column, _) = find(self.function, "qi", name, schema)?;
+            columns.push(Expr::Column(column).alias(format!("__{name}")));
+        }
+        columns.extend(self.individual());
+        LogicalPlanBuilder::from(self.table.clone()).project(columns)
     }
 
     /// Class, individual and sensitive value of each record.
     pub fn records(&self) -> Result<LogicalPlan> {
-        let sensitive = self.sensitive.clone().alias(SENSITIVE);
+        let sensitive = Expr::Column(self.sensitive.clone()).alias(SENSITIVE);
         let columns = [self.class()?]
             .into_iter()
             .chain(self.individual())
@@ -133,7 +156,7 @@ impl Roles {
 
     /// Every sensitive value with its number of records and, where there are some, its category.
     pub fn values(&self, categories: Option<&Categories>) -> Result<LogicalPlan> {
-        let value = self.sensitive.clone().alias(SENSITIVE);
+        let value = Expr::Column(self.sensitive.clone()).alias(SENSITIVE);
         let values = LogicalPlanBuilder::from(self.project(vec![value])?)
             .filter(col(SENSITIVE).is_not_null())?
             .aggregate(vec![col(SENSITIVE)], vec![count(lit(1)).alias("__records")])?;

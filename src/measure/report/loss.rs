@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::report::{Figures, Row};
+use super::{Figures, Row};
 use crate::measure::sum_names;
 
 /// What the rows need of the call.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Call {
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LossCall {
     /// The columns measured: the quasi-identifiers, then perhaps the sensitive one.
     pub columns: Vec<String>,
     /// How many of them are quasi-identifiers.
@@ -18,6 +18,7 @@ pub(super) struct Call {
     pub hierarchies: Vec<bool>,
     /// How many domains were stated.
     pub stated: usize,
+    /// The k of CAVG, if the call says one.
     pub k: Option<u64>,
 }
 
@@ -31,7 +32,7 @@ struct ColumnLoss {
 }
 
 /// The rows of an information loss.
-pub(super) fn rows(call: &Call, figures: &Figures<'_>) -> Vec<Row> {
+pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
     let sizes = Sizes::new(figures);
     let columns: Vec<ColumnLoss> = (0..call.columns.len())
         .map(|at| column_loss(at, figures, &sizes))
@@ -214,7 +215,7 @@ impl Rows {
         });
     }
 
-    fn classes(&mut self, call: &Call, figures: &Figures<'_>, sizes: &Sizes) {
+    fn classes(&mut self, call: &LossCall, figures: &Figures<'_>, sizes: &Sizes) {
         let squares = figures.get("squares").unwrap_or(0.0);
         let dm = squares + sizes.dropped_individuals() * sizes.original_individuals;
         let note =
