@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::engine::{context, printed, rows, with_patients};
 
 /// Tables that go through SQL; the measures themselves are compared with brute force in `src/verify/measures.rs`.
-const TABLES: u64 = 150;
+const TABLES: u64 = 60;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_in_sql_is_that_of_the_verifier() {
@@ -146,7 +146,7 @@ fn expected(records: &[(i32, i32, Option<i32>)]) -> Vec<(&'static str, f64)> {
     expected
 }
 
-const PUBLISHED: &str = "CREATE TABLE published AS SELECT * FROM anonymize_eir(sample_patients(6000), \
+const PUBLISHED: &str = "CREATE TABLE published AS SELECT * FROM anonymize_eir(sample_patients(12000), \
     id => patient_id, qi => [birth_year, sex, race], sensitive => diagnosis, l => 3, block => 1500, seed => 9)";
 const ROLES: &str = "id => individual, qi => [birth_year, sex, race], sensitive => diagnosis";
 
@@ -191,7 +191,7 @@ async fn an_audit_spills_and_gives_the_same_rows() {
     let audit = format!("SELECT measure, value FROM audit(published, {ROLES}, l => 4)");
     let expected = rows(&roomy, &audit).await.unwrap();
 
-    let tight = limited(Arc::new(FairSpillPool::new(3 << 20)), folder.path());
+    let tight = limited(Arc::new(FairSpillPool::new(8 << 20)), folder.path());
     with_published(&tight, &file).await;
     let plan = tight.sql(&audit).await.unwrap();
     let plan = plan.create_physical_plan().await.unwrap();
@@ -216,7 +216,7 @@ async fn measuring_plans_round_trip() {
     let ctx = context(SessionConfig::new().with_target_partitions(2));
     let file = folder.path().join("published.parquet");
     let copy = PUBLISHED
-        .replace("6000", "300")
+        .replace("12000", "300")
         .replace("CREATE TABLE published AS ", "COPY (");
     rows(&ctx, &format!("{copy}) TO '{}'", file.display()))
         .await

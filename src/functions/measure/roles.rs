@@ -4,7 +4,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit, when};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
 use super::{Given, class_tuple};
 use crate::error;
@@ -19,7 +19,7 @@ pub(super) struct Roles {
     function: &'static str,
     table: LogicalPlan,
     /// `None` if every record is an individual.
-    id: Option<Column>,
+    id: Option<(Column, DataType)>,
     pub qi: Vec<String>,
     sensitive: Column,
     /// Type of the sensitive column.
@@ -81,7 +81,7 @@ impl Roles {
         };
         Ok(Self {
             function,
-            id: id.map(|(column, _)| column),
+            id: id.map(|(column, data_type)| (column, data_type.clone())),
             qi,
             sensitive,
             sensitive_type,
@@ -112,13 +112,17 @@ impl Roles {
     }
 
     fn individual(&self) -> Option<Expr> {
-        let id = self.id.clone();
-        id.map(|id| Expr::Column(id).alias(INDIVIDUAL))
+        let (id, data_type) = self.id.clone()?;
+        Some(plain(id, &data_type).alias(INDIVIDUAL))
+    }
+
+    fn sensitive_value(&self) -> Expr {
+        plain(self.sensitive.clone(), &self.sensitive_type).alias(SENSITIVE)
     }
 
     /// The name of the column of individuals.
     pub fn id_name(&self) -> Option<&str> {
-        self.id.as_ref().map(|id| id.name.as_str())
+        self.id.as_ref().map(|(id, _)| id.name.as_str())
     }
 
     /// The name of the sensitive column.
@@ -140,7 +144,7 @@ impl Roles {
 
     /// Class, individual and sensitive value of each record.
     pub fn records(&self) -> Result<LogicalPlan> {
-        let sensitive = Expr::Column(self.sensitive.clone()).alias(SENSITIVE);
+        let sensitive = self.sensitive_value();
         let columns = [self.class()?]
             .into_iter()
             .chain(self.individual())
@@ -156,7 +160,7 @@ impl Roles {
 
     /// Every sensitive value with its number of records and, where there are some, its category.
     pub fn values(&self, categories: Option<&Categories>) -> Result<LogicalPlan> {
-        let value = Expr::Column(self.sensitive.clone()).alias(SENSITIVE);
+        let value = self.sensitive_value();
         let values = LogicalPlanBuilder::from(self.project(vec![value])?)
             .filter(col(SENSITIVE).is_not_null())?
             .aggregate(vec![col(SENSITIVE)], vec![count(lit(1)).alias("__records")])?;
@@ -260,6 +264,20 @@ fn from_map(entries: &[(String, Argument)]) -> Option<Vec<Vec<String>>> {
         categories[at].push(value.clone());
     }
     Some(categories)
+}
+
+/// A column without dictionaries and views: shuffles and sorts would carry, and count, all their buffers with every row.
+fn plain(column: Column, data_type: &DataType) -> Expr {
+    let wanted = match data_type {
+        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+        DataType::BinaryView | DataType::LargeBinary => DataType::Binary,
+        DataType::Dictionary(_, value) => match value.as_ref() {
+            DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+            other => other.clone(),
+        },
+        _ => return Expr::Column(column),
+    };
+    cast(Expr::Column(column), wanted)
 }
 
 /// The column of that name.
