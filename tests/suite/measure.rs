@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::engine::{context, printed, rows, with_patients};
 
 /// Tables that go through SQL; the measures themselves are compared with brute force in `src/verify/measures.rs`.
-const TABLES: u64 = 60;
+const TABLES: u64 = 25;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_in_sql_is_that_of_the_verifier() {
