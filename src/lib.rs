@@ -18,7 +18,10 @@ mod codec;
 mod coding;
 mod error;
 mod functions;
+pub mod generalized;
 mod logical;
+mod measure;
+pub mod metric;
 pub mod model;
 mod physical;
 mod planner;
@@ -31,11 +34,16 @@ pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use coding::{DateLevel, Levels};
 pub use functions::{
     ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, FUNCTIONS,
-    FunctionEntry, sample_patients,
+    FunctionEntry, MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry,
+    sample_patients,
 };
-pub use logical::{AnonymizeNode, anonymize};
+pub use logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode, anonymize};
+pub use measure::{
+    AuditCall, ClassesSpec, CoverSpec, LossCall, LossColumn, LossSpec, Report, Versus,
+};
 pub use physical::{
-    AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec, Summary,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
+    PseudonymizeExec, ReportExec, Summary,
 };
 pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};

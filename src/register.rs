@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
 
@@ -10,6 +11,8 @@ use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIO
 use crate::functions::{
     HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction,
 };
+use crate::functions::{MEASURES, MeasureTableFunction};
+use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
 use crate::planner::AnonymizeQueryPlanner;
 
 /// Adds everything of this crate to a context.
@@ -55,5 +58,12 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
             Arc::new(AnonymizeTableFunction::new(function.name)),
         );
     }
+    for measure in MEASURES {
+        state.register_udtf(measure.name, Arc::new(MeasureTableFunction::new(measure)));
+    }
+    for function in [class_tuple(), class_key(), value_hash()] {
+        state.register_udf(function)?;
+    }
+    state.register_udaf(unique_sets())?;
     Ok(())
 }

@@ -3,7 +3,10 @@
 //! A thin program over the library `datafusion_anonymize`. Results go to standard output, everything
 //! else to standard error.
 
+mod audit;
+mod compare;
 mod demo;
+mod measure;
 mod output;
 mod progress;
 mod session;
@@ -43,12 +46,15 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Args),
+    Audit(audit::Args),
+    Compare(compare::Args),
     Sql(sql::Args),
 }
 
 const AFTER_HELP: &str = "\
 Examples:
   anonymize demo                             see it work on made-up data
+  anonymize audit published/ --id individual --qi age,sex,postcode --sensitive disease
   anonymize sql                              open a SQL shell
   anonymize sql -c \"SELECT * FROM anonymize_eir('visits.parquet',
       id => patient, qi => [age, sex, postcode], sensitive => disease, l => 3)\"
@@ -65,6 +71,8 @@ async fn main() -> ExitCode {
     show_warnings();
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(args).await,
+        Command::Audit(args) => audit::run(args).await,
+        Command::Compare(args) => compare::run(args).await,
         Command::Sql(args) => sql::run(args).await,
     };
     match done {

@@ -485,3 +485,121 @@ fn stdout(output: &Output) -> String {
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
+
+#[test]
+fn help_of_audit() {
+    insta::assert_snapshot!(stdout(&anonymize(&["audit", "--help"])));
+}
+
+#[test]
+fn help_of_compare() {
+    insta::assert_snapshot!(stdout(&anonymize(&["compare", "--help"])));
+}
+
+/// A table made elsewhere, row by row: each class has four records, but one of them one individual only.
+const ELSEWHERE: &str = "\
+who,age,sex,disease
+1,30-39,*,Flu
+2,30-39,*,HIV
+3,30-39,*,Cancer
+4,30-39,*,Asthma
+5,40-49,F,Flu
+5,40-49,F,HIV
+5,40-49,F,Cancer
+5,40-49,F,Asthma
+";
+
+#[test]
+fn audit_of_a_table_made_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("published.csv");
+    fs::write(&file, ELSEWHERE).expect("a file");
+    let file = file.to_str().expect("a path");
+    let by = |id: &[&str], more: &[&str]| {
+        let common = ["audit", file, "--qi", "age,sex", "--sensitive", "disease"];
+        anonymize(&[&common[..], id, more].concat())
+    };
+    // By rows all is well, by individuals it is not.
+    let rows = ["--one-row-per-individual"];
+    let output = by(&rows, &["--require", "k=4", "--require", "eir_l=4"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = by(
+        &["--id", "who"],
+        &["--require", "k=4", "--require", "eir_l=4"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(
+        said.contains("error: k must be at least 4, but is 1"),
+        "{said}"
+    );
+    assert!(
+        said.contains("error: eir_l must be at least 4, but is 1"),
+        "{said}"
+    );
+    let printed = stdout(&output);
+    let k = printed.lines().find(|line| line.starts_with("  k "));
+    assert!(k.is_some_and(|k| k.contains(" 1 ")), "{printed}");
+
+    let json = stdout(&by(&["--id", "who"], &["--format", "json", "--l", "2"]));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let rows = json.as_array().expect("an array");
+    let value = |measure: &str| {
+        let row = rows.iter().find(|row| row["measure"] == measure);
+        row.and_then(|row| row["value"].as_f64())
+    };
+    assert_eq!(value("k"), Some(1.0));
+    assert_eq!(value("k_records"), Some(4.0));
+    assert_eq!(value("vulnerable_classes"), Some(0.0));
+
+    let output = by(&["--id", "who"], &["--require", "kk=4"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("there is no level 'kk'"));
+    let output = by(&["--id", "whom"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("did you mean 'who'?"),
+        "{}",
+        stderr(&output)
+    );
+    for wrong in [&["--require", "k"][..], &["--format", "xml"], &["--k", "3"]] {
+        assert_eq!(
+            by(&["--id", "who"], wrong).status.code(),
+            Some(2),
+            "{wrong:?}"
+        );
+    }
+    assert_eq!(by(&[], &[]).status.code(), Some(2), "no id");
+}
+
+#[test]
+fn compare_two_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let original = folder.path().join("original.csv");
+    let published = folder.path().join("published.csv");
+    fs::write(&original, "name,age,disease\na,30,x\nb,35,y\nc,40,z\n").expect("a file");
+    let text = "who,age,disease\n1,\"[30, 35]\",x\n2,\"[30, 35]\",y\n";
+    fs::write(&published, text).expect("a file");
+    let paths = [&original, &published].map(|path| path.to_str().expect("a path"));
+    let by = |more: &[&str]| {
+        let common = [
+            "--id",
+            "who",
+            "--original-id",
+            "name",
+            "--qi",
+            "age",
+            "--sensitive",
+            "disease",
+        ];
+        anonymize(&[&["compare", paths[0], paths[1]][..], &common, more].concat())
+    };
+    // Two of three lose half, the third is lost in full: 2/3.
+    let output = by(&["--require", "nloss=0.7"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("0.6667"), "{}", stdout(&output));
+    let output = by(&["--require", "nloss=0.6", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json[0]["column"], "age");
+}

@@ -14,7 +14,11 @@ use datafusion_proto::physical_plan::{
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::physical::{AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec};
+use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
+use crate::physical::{
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
+    PseudonymizeExec, ReportExec,
+};
 use crate::spec::{Layout, Spec};
 
 /// Encodes the operators of this crate and leaves everything else to another codec.
@@ -24,7 +28,16 @@ pub struct AnonymizePhysicalCodec {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Message {
+enum Message {
+    Anonymize(Box<AnonymizeMessage>),
+    Classes(ClassesSpec),
+    Loss(LossSpec),
+    Report(Report, String),
+    Cover(CoverSpec),
+}
+
+#[derive(Serialize, Deserialize)]
+struct AnonymizeMessage {
     operator: Operator,
     spec: Spec,
     /// The schema from which the layout is read, as an Arrow stream without batches.
@@ -63,6 +76,46 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(message) = decode::<Message>(buf)? else {
             return self.inner.try_decode(buf, inputs, ctx, proto_converter);
+        };
+        let message = match message {
+            Message::Anonymize(message) => message,
+            Message::Loss(spec) => {
+                return Ok(Arc::new(LossExec::try_new(
+                    Arc::new(spec),
+                    inputs.to_vec(),
+                )?));
+            }
+            Message::Cover(spec) => {
+                let [individuals, classes] = inputs else {
+                    return internal_err!("Cover has two inputs");
+                };
+                return Ok(Arc::new(CoverExec::try_new(
+                    Arc::new(spec),
+                    Arc::clone(individuals),
+                    Arc::clone(classes),
+                )?));
+            }
+            Message::Report(report, function) => {
+                let [figures] = inputs else {
+                    return internal_err!("Report has one input");
+                };
+                let report = Arc::new(report);
+                return Ok(Arc::new(ReportExec::new(
+                    report,
+                    function,
+                    Arc::clone(figures),
+                )));
+            }
+            Message::Classes(spec) => {
+                let [records, values @ ..] = inputs else {
+                    return internal_err!("Classes cannot have no input");
+                };
+                return Ok(Arc::new(ClassesExec::try_new(
+                    Arc::new(spec),
+                    Arc::clone(records),
+                    values.first().cloned(),
+                )?));
+            }
         };
         let spec = Arc::new(message.spec);
         let layout = || -> Result<Arc<Layout>> {
@@ -109,6 +162,19 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
     ) -> Result<()> {
         let empty = Arc::new(Schema::empty());
         let plan = node.as_ref();
+        if let Some(n) = plan.downcast_ref::<ClassesExec>() {
+            return encode(&Message::Classes(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<LossExec>() {
+            return encode(&Message::Loss(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<CoverExec>() {
+            return encode(&Message::Cover(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<ReportExec>() {
+            let report = n.report().as_ref().clone();
+            return encode(&Message::Report(report, n.function().to_owned()), buf);
+        }
         let (operator, spec, canonical) = if let Some(n) = plan.downcast_ref::<PseudonymizeExec>() {
             (Operator::Pseudonymize, n.spec(), &empty)
         } else if let Some(n) = plan.downcast_ref::<ProfileExec>() {
@@ -124,12 +190,12 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 .inner
                 .try_encode(Arc::clone(&node), buf, proto_converter);
         };
-        let message = Message {
+        let message = AnonymizeMessage {
             operator,
             spec: spec.as_ref().clone(),
             canonical: write_schema(canonical)?,
         };
-        encode(&message, buf)
+        encode(&Message::Anonymize(Box::new(message)), buf)
     }
 }
 

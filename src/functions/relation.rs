@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::input::INPUT_FUNCTION;
-use super::{Argument, FUNCTIONS, call, hierarchy, sample};
+use super::{Argument, FUNCTIONS, call, hierarchy, measure, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
 
@@ -40,6 +40,11 @@ impl RelationPlanner for AnonymizeRelationPlanner {
                 .map(|ident| context.normalize_ident(ident.clone())),
             _ => None,
         };
+        if let Some(entry) = function.as_deref().and_then(measure::named) {
+            let plan = measure::plan(entry, &args.args, context)?;
+            let planned = PlannedRelation::new(plan, alias.clone());
+            return Ok(RelationPlanning::Planned(Box::new(planned)));
+        }
         let Some(function) = function.filter(|f| ours(f)) else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
@@ -195,7 +200,7 @@ impl Call {
     }
 }
 
-fn constant(
+pub(super) fn constant(
     function: &str,
     name: &str,
     value: &SqlExpr,
@@ -211,7 +216,7 @@ fn constant(
 }
 
 /// Plans the relation that the first argument names.
-fn plan_input(
+pub(super) fn plan_input(
     function: &str,
     input: SqlExpr,
     context: &mut dyn RelationPlannerContext,

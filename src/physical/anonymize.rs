@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{SchemaRef, UInt32Type};
 use datafusion::common::runtime::SpawnedTask;
@@ -23,7 +23,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::operator::{ascending, column, only_child, properties, show};
+use super::operator::{ascending, column, only_child, properties, show, sliced_size};
 use super::outcome::Outcome;
 use super::release::{BlockMetrics, BlockWork};
 use crate::algorithm::Cancel;
@@ -258,13 +258,4 @@ fn first_block(batch: &RecordBatch) -> u32 {
 fn run_length(batch: &RecordBatch, block: u32) -> usize {
     let blocks = batch.column(0).as_primitive::<UInt32Type>().values();
     blocks.partition_point(|b| *b <= block)
-}
-
-/// Bytes of the rows themselves, whatever the size of the buffers they lie in.
-fn sliced_size(batch: &RecordBatch) -> usize {
-    let sizes = batch
-        .columns()
-        .iter()
-        .map(|c| c.to_data().get_slice_memory_size());
-    sizes.map(|size| size.unwrap_or_default()).sum()
 }

@@ -20,17 +20,25 @@
 
 mod anonymize;
 mod block;
+mod classes;
+mod cover;
 mod individuals;
+mod loss;
 mod operator;
 mod outcome;
 mod profile;
 mod pseudonymize;
 mod release;
+mod report;
 mod summary;
 
 pub use anonymize::AnonymizeExec;
 pub use block::BlockExec;
+pub use classes::ClassesExec;
+pub use cover::CoverExec;
 pub use individuals::IndividualsExec;
+pub use loss::LossExec;
 pub use profile::ProfileExec;
 pub use pseudonymize::PseudonymizeExec;
+pub use report::ReportExec;
 pub use summary::Summary;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, internal_err};
@@ -70,4 +71,13 @@ pub(super) fn show(
         }
         _ => write!(f, "{name}: {}", facts.collect::<Vec<_>>().join(", ")),
     }
+}
+
+/// Bytes of the rows themselves, whatever the size of the buffers they lie in.
+pub(super) fn sliced_size(batch: &RecordBatch) -> usize {
+    let sizes = batch
+        .columns()
+        .iter()
+        .map(|c| c.to_data().get_slice_memory_size());
+    sizes.map(|size| size.unwrap_or_default()).sum()
 }

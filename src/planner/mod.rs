@@ -18,11 +18,14 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
-use crate::logical::AnonymizeNode;
-use crate::physical::{AnonymizeExec, BlockExec, IndividualsExec, ProfileExec, PseudonymizeExec};
+use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
+use crate::physical::{
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
+    PseudonymizeExec, ReportExec,
+};
 use crate::spec::{Layout, Spec};
 
-/// Plans [`AnonymizeNode`]s. Compose it with others when your session has a query planner of its own.
+/// Plans the nodes of this crate. Compose it with others when your session has a query planner of its own.
 #[derive(Debug, Default)]
 pub struct AnonymizePlanner;
 
@@ -37,20 +40,78 @@ impl ExtensionPlanner for AnonymizePlanner {
         session: &dyn Session,
         planning_ctx: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let Some(node) = node.as_any().downcast_ref::<AnonymizeNode>() else {
-            return Ok(None);
-        };
-        let [input] = physical_inputs else {
-            return internal_err!("Anonymize has one input");
-        };
-        let started = session.execution_props().query_execution_start_time;
-        let moment = started.map(|time| time.to_rfc3339());
-        let spec = Arc::new(node.spec().at(moment.as_deref().map(str::as_bytes))?);
-        let plan = operators(&spec, Arc::clone(input))?;
-        let Some(filter) = conjunction(node.filters().to_vec()) else {
+        let (plan, filters, schema): (_, _, &DFSchema) =
+            if let Some(node) = node.as_any().downcast_ref::<AnonymizeNode>() {
+                let [input] = physical_inputs else {
+                    return internal_err!("Anonymize has one input");
+                };
+                let started = session.execution_props().query_execution_start_time;
+                let moment = started.map(|time| time.to_rfc3339());
+                let spec = Arc::new(node.spec().at(moment.as_deref().map(str::as_bytes))?);
+                let plan = operators(&spec, Arc::clone(input))?;
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<ClassesNode>() {
+                let [records, values @ ..] = physical_inputs else {
+                    return internal_err!("Classes has no input");
+                };
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(ClassesExec::try_new(
+                    Arc::clone(node.spec()),
+                    Arc::clone(records),
+                    values.first().cloned(),
+                )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<LossNode>() {
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(LossExec::try_new(
+                    Arc::clone(node.spec()),
+                    physical_inputs.to_vec(),
+                )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<CoverNode>() {
+                let [individuals, classes] = physical_inputs else {
+                    return internal_err!("Cover has two inputs");
+                };
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(CoverExec::try_new(
+                    Arc::clone(node.spec()),
+                    Arc::clone(individuals),
+                    Arc::clone(classes),
+                )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<ReportNode>() {
+                let [figures] = physical_inputs else {
+                    return internal_err!("Report has one input");
+                };
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(ReportExec::new(
+                    Arc::clone(node.report()),
+                    node.function().to_owned(),
+                    Arc::clone(figures),
+                ));
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else {
+                return Ok(None);
+            };
+        let Some(filter) = conjunction(filters.to_vec()) else {
             return Ok(Some(plan));
         };
-        let schema: &DFSchema = UserDefinedLogicalNodeCore::schema(node);
         let predicate = planner.create_physical_expr(&filter, schema, session, planning_ctx)?;
         Ok(Some(Arc::new(FilterExec::try_new(predicate, plan)?)))
     }

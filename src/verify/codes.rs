@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type,
 };
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::row::{Row, RowConverter, SortField};
+use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
 
 /// Numbers the different rows of `columns` from 0: the number of every row, and how many there are.
 pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowError> {
@@ -21,14 +21,7 @@ pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowErro
     if u32::try_from(first.len() + 1).is_err() {
         return invalid("verify: more records than 32 bits count".to_string());
     }
-    let columns = columns
-        .iter()
-        .map(with_one_nan_and_zero)
-        .collect::<Result<Vec<_>, _>>()?;
-    let fields = columns
-        .iter()
-        .map(|c| SortField::new(c.data_type().clone()));
-    let rows = RowConverter::new(fields.collect())?.convert_columns(&columns)?;
+    let rows = comparable_rows(columns)?;
     let mut known: HashMap<Row<'_>, u32> = HashMap::new();
     let mut last: Option<(Row<'_>, u32)> = None;
     let mut codes = Vec::with_capacity(rows.num_rows());
@@ -45,6 +38,18 @@ pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowErro
         codes.push(code);
     }
     Ok((codes, known.len()))
+}
+
+/// Rows of values as bytes: equal values give equal bytes, with NULL equal to NULL, NaN to NaN and -0.0 to 0.0.
+pub fn comparable_rows(columns: &[ArrayRef]) -> Result<Rows, ArrowError> {
+    let columns = columns
+        .iter()
+        .map(with_one_nan_and_zero)
+        .collect::<Result<Vec<_>, _>>()?;
+    let fields = columns
+        .iter()
+        .map(|c| SortField::new(c.data_type().clone()));
+    RowConverter::new(fields.collect())?.convert_columns(&columns)
 }
 
 /// The array with every NaN made the same NaN and every -0.0 made 0.0, also inside structs and lists: the row

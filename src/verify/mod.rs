@@ -21,12 +21,15 @@
 //! individual in a reasoning set, so an individual with such a record adds nothing to EIR l-diversity.
 
 mod codes;
+mod measures;
 mod published;
 mod ratio;
 mod reasoning;
 mod requirement;
 mod verdict;
 
+pub use codes::comparable_rows;
+pub use measures::{Measurer, Measures, Reference, eir_l};
 pub use published::{Class, Published};
 pub use ratio::{ParseRatioError, Ratio};
 pub use reasoning::{Answer, Minimum, eir_diverse, min_hitting_set};

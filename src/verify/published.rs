@@ -8,7 +8,7 @@ use datafusion::arrow::error::ArrowError;
 use super::codes::{codes, invalid};
 
 /// The code of a sensitive NULL; values have codes from 1.
-const NULL: u32 = 0;
+pub(super) const NULL: u32 = 0;
 
 /// Published records, grouped: class → individual → sensitive value → number of records.
 ///
@@ -25,7 +25,11 @@ pub struct Published {
     members: Vec<Member>,
     /// The members of each class.
     classes: Vec<Range<usize>>,
+    /// For each class the number of its tuple, counted over different tuples in the order they were given.
+    tuples: Vec<u32>,
     value_codes: usize,
+    /// A record that shows each value; codes start at 1.
+    examples: Vec<u32>,
     pub(super) records: usize,
     pub(super) individuals: usize,
     pub(super) records_without_pseudonym: usize,
@@ -34,16 +38,17 @@ pub struct Published {
 }
 
 #[derive(Debug)]
-struct Member {
+pub(super) struct Member {
     values: Range<usize>,
-    records: usize,
+    pub records: usize,
 }
 
 /// One equivalence class: individuals who show the same tuple of quasi-identifiers (Wang 2018, Def. 2.1).
 #[derive(Debug, Clone, Copy)]
 pub struct Class<'a> {
     published: &'a Published,
-    members: &'a [Member],
+    pub(super) members: &'a [Member],
+    tuple: u32,
 }
 
 /// What Definitions 2.3 and 3.4 count in a class.
@@ -64,6 +69,7 @@ pub(super) struct Counts {
 }
 
 /// Room to count the values of one class after the other.
+#[derive(Debug)]
 pub(super) struct Tally(Vec<(usize, usize)>);
 
 impl Published {
@@ -108,6 +114,11 @@ impl Published {
             *code = if is_null { NULL } else { *code + 1 };
         }
 
+        let mut examples = vec![0; value_codes + 1];
+        for (record, &code) in (0u32..).zip(&value) {
+            examples[code as usize] = record;
+        }
+
         let nameless = individual.logical_nulls();
         let named: Vec<u32> = (0..records)
             .filter(|&r| nameless.as_ref().is_none_or(|nulls| nulls.is_valid(r)))
@@ -123,7 +134,9 @@ impl Published {
             value_records: Vec::with_capacity(order.len()),
             members: Vec::new(),
             classes: Vec::new(),
+            tuples: Vec::new(),
             value_codes: value_codes + 1,
+            examples,
             records,
             individuals: 0,
             records_without_pseudonym,
@@ -168,10 +181,20 @@ impl Published {
 
     /// The equivalence classes, each with at least one individual.
     pub fn classes(&self) -> impl ExactSizeIterator<Item = Class<'_>> {
-        self.classes.iter().map(|members| Class {
-            published: self,
-            members: &self.members[members.clone()],
-        })
+        self.classes
+            .iter()
+            .zip(&self.tuples)
+            .map(|(members, &tuple)| Class {
+                published: self,
+                members: &self.members[members.clone()],
+                tuple,
+            })
+    }
+
+    /// A record that shows each sensitive value: of the value with code `c`, record `examples()[c]`. Code 0 stands
+    /// for NULL and has a meaningless entry where no value is missing.
+    pub fn examples(&self) -> &[u32] {
+        &self.examples
     }
 
     /// Individuals who have records, but in all of them the sensitive value is NULL.
@@ -192,6 +215,7 @@ impl Published {
         };
         if !same_class {
             self.classes.push(self.members.len()..self.members.len());
+            self.tuples.push(key.0);
         }
         if !(same_class && same_person) {
             self.members.push(Member {
@@ -236,6 +260,31 @@ impl<'a> Class<'a> {
             .iter()
             .map(|m| &self.published.values[m.values.clone()]);
         values.filter(|v| v.first() != Some(&NULL)).collect()
+    }
+
+    /// The number of the tuple that the class shows, counted over different tuples in the order they were given.
+    pub fn tuple(&self) -> usize {
+        self.tuple as usize
+    }
+
+    /// The set of sensitive values of every individual, NULLs left out, as codes that mean nothing outside this
+    /// [`Published`].
+    pub fn value_sets(&self) -> Vec<&'a [u32]> {
+        let sets = self.members.iter().map(|m| self.values_of(m).0);
+        sets.map(|set| match set.split_first() {
+            Some((&NULL, known)) => known,
+            _ => set,
+        })
+        .collect()
+    }
+
+    /// The different values of a member, NULL first, and how many of its records show each.
+    pub(super) fn values_of(&self, member: &Member) -> (&'a [u32], &'a [u32]) {
+        let range = member.values.clone();
+        (
+            &self.published.values[range.clone()],
+            &self.published.value_records[range],
+        )
     }
 
     pub(super) fn counts(&self, tally: &mut Tally) -> Counts {

@@ -11,6 +11,7 @@ mod engine;
 mod errors;
 mod hosts;
 mod leaks;
+mod measure;
 mod memory;
 mod metrics;
 mod properties;

@@ -1,0 +1,119 @@
+//! `anonymize audit`: what a published table attains.
+
+use crate::Failure;
+use crate::measure::{self, Arguments, Format, Required};
+
+/// See what a published table attains: individuals, classes, models, risks, and what is not protected.
+///
+/// Reads any table, whoever made it: values may be plain ('F', 34), or generalized as structs, lists or
+/// text ('[33, 34]', '{a, b}', '1007*'). Classes are records with the same quasi-identifiers, as they
+/// stand in the file. Every level counts individuals, not rows.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment, after_long_help = AFTER_HELP)]
+pub struct Args {
+    /// The published table: a file, a folder, or a URL of Parquet, CSV, JSON, Avro or Arrow files
+    file: String,
+
+    /// The column that tells individuals apart, usually a pseudonym
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        required_unless_present = "one_row_per_individual"
+    )]
+    id: Option<String>,
+
+    /// No individual has two records, and there is no such column
+    #[arg(long, conflicts_with = "id")]
+    one_row_per_individual: bool,
+
+    /// The columns that an attacker may know
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        required = true,
+        value_delimiter = ',',
+        num_args = 1
+    )]
+    qi: Vec<String>,
+
+    /// The column to protect
+    #[arg(long, value_name = "COLUMN")]
+    sensitive: String,
+
+    /// Categories of its values, the most sensitive first: 'HIV,Cancer;Heart;Flu'
+    #[arg(long, value_name = "LISTS")]
+    categories: Option<String>,
+
+    /// The c of recursive (c, l)-diversity [default: 3]
+    #[arg(long, value_name = "C")]
+    c: Option<f64>,
+
+    /// Count the classes that satisfy IR (k, l)-anonymity and not EIR l-diversity
+    #[arg(long, value_name = "L")]
+    l: Option<u64>,
+
+    /// The k of that [default: L]
+    #[arg(long, value_name = "K", requires = "l")]
+    k: Option<u64>,
+
+    /// Exit with code 1 unless this level is reached; may be given several times
+    #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
+    require: Vec<Required>,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  anonymize audit published/ --id individual --qi age,sex,postcode --sensitive disease
+
+  Let a pipeline stop unless every class has 10 individuals and 3 values in every reasoning set:
+    anonymize audit published.csv --id individual --qi age,sex,postcode --sensitive disease \\
+      --require k=10 --require eir_l=3
+
+Exit codes:
+  0    done, and every required level is reached
+  1    failed, or a required level is missed
+  2    wrong usage
+  130  interrupted (Ctrl-C)
+  141  whoever read the output went away";
+
+pub async fn run(args: Args) -> Result<(), Failure> {
+    let mut arguments = Arguments::default();
+    arguments.text("id", args.id.as_deref());
+    let alone = args.one_row_per_individual.then_some(true);
+    arguments.plain("one_row_per_individual", alone);
+    arguments.texts("qi", &args.qi);
+    arguments.text("sensitive", Some(&args.sensitive));
+    arguments.plain("categories", args.categories.as_deref().map(categories));
+    arguments.plain("c", args.c);
+    arguments.plain("k", args.k);
+    arguments.plain("l", args.l);
+    let (format, levels) = (args.format, &args.require);
+    measure::run("audit", &[&args.file], arguments, "section", format, levels).await
+}
+
+/// `a,b;c` as `[['a', 'b'], ['c']]`.
+fn categories(text: &str) -> String {
+    let category = |text: &str| {
+        let values: Vec<String> = text.split(',').map(|v| v.trim().to_owned()).collect();
+        measure::list(&values)
+    };
+    let categories: Vec<_> = text.split(';').map(category).collect();
+    format!("[{}]", categories.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::categories;
+
+    #[test]
+    fn lists_of_values() {
+        assert_eq!(
+            categories("HIV, Cancer;Flu"),
+            "[['HIV', 'Cancer'], ['Flu']]"
+        );
+    }
+}

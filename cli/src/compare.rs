@@ -1,0 +1,116 @@
+//! `anonymize compare`: what was lost on the way to a published table.
+
+use crate::Failure;
+use crate::measure::{self, Arguments, Format, Required};
+
+/// See what was lost on the way from the original table to the published one, per column and in total.
+///
+/// Individuals that were dropped count as lost in full. Domains are those of the original table.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment, after_long_help = AFTER_HELP)]
+pub struct Args {
+    /// The table before it was anonymized: a file, a folder, or a URL
+    original: String,
+
+    /// The published table
+    published: String,
+
+    /// The column of the published table that tells individuals apart
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        required_unless_present = "one_row_per_individual"
+    )]
+    id: Option<String>,
+
+    /// The column of the original table that does [default: the same name]
+    #[arg(long, value_name = "COLUMN", requires = "id")]
+    original_id: Option<String>,
+
+    /// No individual has two records, and there are no such columns
+    #[arg(long, conflicts_with = "id")]
+    one_row_per_individual: bool,
+
+    /// The generalized columns; they have the same names in both tables
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        required = true,
+        value_delimiter = ',',
+        num_args = 1
+    )]
+    qi: Vec<String>,
+
+    /// The sensitive column
+    #[arg(long, value_name = "COLUMN")]
+    sensitive: Option<String>,
+
+    /// Columns of a numeric type whose values are names, such as postcodes
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', num_args = 1)]
+    categorical: Vec<String>,
+
+    /// The hierarchy of a column: a file with a row leaf, level 1, ... per leaf; may be given several times
+    #[arg(long, value_name = "COLUMN=FILE", value_parser = hierarchy)]
+    hierarchy: Vec<(String, String)>,
+
+    /// The k that CAVG is measured against [default: the smallest class]
+    #[arg(long, value_name = "K")]
+    k: Option<u64>,
+
+    /// Exit with code 1 unless this level is reached in total; may be given several times
+    #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
+    require: Vec<Required>,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  anonymize compare visits.parquet published/ --id individual --original-id patient \\
+    --qi age,sex,postcode --categorical postcode --sensitive disease
+
+Exit codes:
+  0    done, and every required level is reached
+  1    failed, or a required level is missed
+  2    wrong usage
+  130  interrupted (Ctrl-C)
+  141  whoever read the output went away";
+
+pub async fn run(args: Args) -> Result<(), Failure> {
+    let mut arguments = Arguments::default();
+    arguments.text("id", args.id.as_deref());
+    arguments.text("original_id", args.original_id.as_deref());
+    let alone = args.one_row_per_individual.then_some(true);
+    arguments.plain("one_row_per_individual", alone);
+    arguments.texts("qi", &args.qi);
+    arguments.text("sensitive", args.sensitive.as_deref());
+    arguments.texts("categorical", &args.categorical);
+    if !args.hierarchy.is_empty() {
+        let entry = |(column, file): &(String, String)| {
+            format!("{}: {}", measure::quoted(column), measure::quoted(file))
+        };
+        let entries: Vec<_> = args.hierarchy.iter().map(entry).collect();
+        arguments.plain("hierarchy", Some(format!("MAP {{{}}}", entries.join(", "))));
+    }
+    arguments.plain("k", args.k);
+    let tables = [args.original.as_str(), args.published.as_str()];
+    let (format, levels) = (args.format, &args.require);
+    measure::run(
+        "information_loss",
+        &tables,
+        arguments,
+        "column",
+        format,
+        levels,
+    )
+    .await
+}
+
+fn hierarchy(text: &str) -> Result<(String, String), String> {
+    let (column, file) = text
+        .split_once('=')
+        .ok_or("expected a column and a file, such as postcode=postcodes.csv")?;
+    Ok((column.to_owned(), file.to_owned()))
+}

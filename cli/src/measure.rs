@@ -1,0 +1,280 @@
+//! What `anonymize audit` and `anonymize compare` share: a call, its rows, and the levels they must reach.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::Float64Type;
+use datafusion_cli::pool_type::PoolType;
+
+use crate::Failure;
+use crate::output::{Output, end_at_interrupt};
+use crate::progress::Progress;
+use crate::session::{Limits, session};
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For machines: an array with an object per row
+    Json,
+}
+
+/// A level that must be reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Required {
+    measure: String,
+    level: f64,
+}
+
+/// Reads `k=10`.
+pub fn required(text: &str) -> Result<Required, String> {
+    let expected = "expected a measure and a level, such as k=10 or eir_beta=0.5";
+    let (measure, level) = text.split_once('=').ok_or(expected)?;
+    let level: f64 = level.trim().parse().map_err(|_| expected)?;
+    if measure.trim().is_empty() || !level.is_finite() {
+        return Err(expected.into());
+    }
+    Ok(Required {
+        measure: measure.trim().to_owned(),
+        level,
+    })
+}
+
+/// One row of a report.
+#[derive(Debug)]
+pub struct Row {
+    /// The section or the column, empty for the whole table.
+    group: String,
+    measure: String,
+    value: Option<f64>,
+    better: Option<String>,
+    note: String,
+}
+
+/// The arguments of a call in SQL.
+#[derive(Debug, Default)]
+pub struct Arguments(String);
+
+impl Arguments {
+    /// A text in quotes.
+    pub fn text(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            let _ = write!(self.0, ", {name} => {}", quoted(value));
+        }
+    }
+
+    /// A list of texts in quotes.
+    pub fn texts(&mut self, name: &str, values: &[String]) {
+        if !values.is_empty() {
+            let _ = write!(self.0, ", {name} => {}", list(values));
+        }
+    }
+
+    /// Something that needs no quotes.
+    pub fn plain(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
+        if let Some(value) = value {
+            let _ = write!(self.0, ", {name} => {value}");
+        }
+    }
+}
+
+/// A text as SQL.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A list of texts as SQL.
+pub fn list(texts: &[String]) -> String {
+    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+/// Runs `function(tables, arguments)`, whose first columns are `group` and the measure in either order, prints it, and
+/// fails if a level is missed.
+pub async fn run(
+    function: &str,
+    tables: &[&str],
+    arguments: Arguments,
+    group: &str,
+    format: Format,
+    levels: &[Required],
+) -> Result<(), Failure> {
+    end_at_interrupt()?;
+    let (context, _) = session(&Limits {
+        batch_size: None,
+        memory_bytes: None,
+        pool: PoolType::Greedy,
+        disk_bytes: None,
+        sql_from_stdin: false,
+    })
+    .await?;
+    let tables: Vec<_> = tables.iter().map(|table| quoted(table)).collect();
+    let sql = format!(
+        "SELECT \"{group}\", measure, value, better, note FROM {function}({}{})",
+        tables.join(", "),
+        arguments.0
+    );
+    let progress = Progress::start("measuring");
+    let batches = context.sql(&sql).await?.collect().await?;
+    drop(progress);
+    let rows = rows(&batches);
+    match format {
+        Format::Table => print_table(&rows)?,
+        Format::Json => print_json(group, &rows)?,
+    }
+    let missed = missed(&rows, levels)?;
+    if missed.is_empty() {
+        Ok(())
+    } else {
+        Err(missed.join("\nerror: ").into())
+    }
+}
+
+fn rows(batches: &[RecordBatch]) -> Vec<Row> {
+    let mut rows = vec![];
+    for batch in batches {
+        let text = |column: usize, at: usize| {
+            let column = batch.column(column).as_string_opt::<i32>()?;
+            column.is_valid(at).then(|| column.value(at).to_owned())
+        };
+        let values = batch.column(2).as_primitive::<Float64Type>();
+        for at in 0..batch.num_rows() {
+            rows.push(Row {
+                group: text(0, at).unwrap_or_default(),
+                measure: text(1, at).unwrap_or_default(),
+                value: values.is_valid(at).then(|| values.value(at)),
+                better: text(3, at),
+                note: text(4, at).unwrap_or_default(),
+            });
+        }
+    }
+    rows
+}
+
+fn print_table(rows: &[Row]) -> Result<(), Failure> {
+    let measures = rows.iter().map(|row| row.measure.chars().count()).max();
+    let values = rows.iter().map(|row| shown(row.value).len()).max();
+    let (measures, values) = (measures.unwrap_or(0), values.unwrap_or(0));
+    for (at, row) in rows.iter().enumerate() {
+        if at == 0 || rows[at - 1].group != row.group {
+            let heading = if row.group.is_empty() {
+                "in total"
+            } else {
+                &row.group
+            };
+            let space = if at == 0 { "" } else { "\n" };
+            writeln!(Output, "{space}{heading}")?;
+        }
+        let value = shown(row.value);
+        let (measure, note) = (&row.measure, &row.note);
+        writeln!(Output, "  {measure:<measures$}  {value:>values$}  {note}")?;
+    }
+    Ok(())
+}
+
+/// At most four digits after the point.
+fn shown(value: Option<f64>) -> String {
+    match value {
+        None => "-".into(),
+        Some(value) if value.fract() == 0.0 => format!("{value}"),
+        Some(value) => format!("{value:.4}"),
+    }
+}
+
+fn print_json(group: &str, rows: &[Row]) -> Result<(), Failure> {
+    let text = |text: &str| match text {
+        "" => serde_json::Value::Null,
+        text => text.into(),
+    };
+    let object = |row: &Row| {
+        serde_json::json!({
+            group: text(&row.group),
+            "measure": row.measure,
+            "value": row.value,
+            "better": row.better,
+            "note": row.note,
+        })
+    };
+    let objects: Vec<_> = rows.iter().map(object).collect();
+    writeln!(Output, "{}", serde_json::to_string_pretty(&objects)?)?;
+    Ok(())
+}
+
+/// What is said of each level that is missed.
+fn missed(rows: &[Row], levels: &[Required]) -> Result<Vec<String>, Failure> {
+    let mut missed = vec![];
+    for Required { measure, level } in levels {
+        let of_table = |row: &&Row| row.measure == *measure && row.better.is_some();
+        // Of a measure per column and in total, the total is last.
+        let Some(row) = rows.iter().rev().find(of_table) else {
+            let mut names: Vec<_> = rows.iter().filter(|row| row.better.is_some()).collect();
+            names.dedup_by_key(|row| row.measure.clone());
+            let names: Vec<_> = names.iter().map(|row| row.measure.as_str()).collect();
+            let names = names.join(", ");
+            return Err(
+                format!("--require: there is no level '{measure}' (levels: {names})").into(),
+            );
+        };
+        let higher = row.better.as_deref() == Some("higher");
+        let reached = row.value.is_some_and(|value| {
+            if higher {
+                value >= *level
+            } else {
+                value <= *level
+            }
+        });
+        if !reached {
+            let bound = if higher { "at least" } else { "at most" };
+            let attained = row
+                .value
+                .map_or("not known".into(), |value| value.to_string());
+            missed.push(format!(
+                "{measure} must be {bound} {level}, but is {attained}"
+            ));
+        }
+    }
+    Ok(missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_bounds_in_the_right_direction() {
+        let row = |measure: &str, value, better: Option<&str>| Row {
+            group: String::new(),
+            measure: measure.into(),
+            value,
+            better: better.map(Into::into),
+            note: String::new(),
+        };
+        let rows = [
+            row("k", Some(4.0), Some("higher")),
+            row("eir_beta", Some(0.58), Some("lower")),
+            row("t_ordered", None, Some("lower")),
+            row("records", Some(9.0), None),
+        ];
+        let said = |text: &str| missed(&rows, &[required(text).unwrap()]);
+        assert!(said("k=4").unwrap().is_empty());
+        assert_eq!(said("k=5").unwrap(), ["k must be at least 5, but is 4"]);
+        assert!(said("eir_beta=0.58").unwrap().is_empty());
+        assert_eq!(said("eir_beta=0.57").unwrap().len(), 1);
+        assert_eq!(said("t_ordered=1").unwrap().len(), 1);
+        assert!(said("records=1").is_err());
+        for wrong in ["k", "=3", "k=", "k=many", "k=inf"] {
+            assert!(required(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sql_is_quoted() {
+        let mut arguments = Arguments::default();
+        arguments.text("id", Some("o'id"));
+        arguments.texts("qi", &["a".into(), "b".into()]);
+        arguments.plain("l", Some(3));
+        assert_eq!(arguments.0, ", id => 'o''id', qi => ['a', 'b'], l => 3");
+    }
+}

@@ -1,0 +1,114 @@
+//! From class rows to the figures of the whole table, in one row.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::functions_aggregate::expr_fn::{count, max, median, min, sum};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
+
+use super::roles::{CLASS, INDIVIDUAL};
+use super::unique_sets;
+
+/// Name of each figure that is aggregated over classes, and how.
+pub(super) fn of_classes() -> Result<Vec<(&'static str, Expr)>> {
+    let individuals_if = |condition: Expr| -> Result<Expr> {
+        Ok(sum(
+            when(condition, col("individuals")).otherwise(lit(0i64))?
+        ))
+    };
+    let classes_if = |condition: Expr| -> Result<Expr> {
+        Ok(sum(when(condition, lit(1i64)).otherwise(lit(0i64))?))
+    };
+    // 1 / n is above a share p exactly if n < 1 / p.
+    let smaller_than = |n: i64| individuals_if(col("individuals").lt(lit(n)));
+    let vulnerable = col("plain_holds").and(col("enhanced_holds").is_false());
+    let undecided = col("plain_holds").and(col("enhanced_holds").is_null());
+    Ok(vec![
+        ("classes", count(lit(1))),
+        ("records", sum(col("records"))),
+        ("members", sum(col("individuals"))),
+        ("least_individuals", min(col("individuals"))),
+        (
+            "median_individuals",
+            median(cast(col("individuals"), DataType::Float64)),
+        ),
+        ("most_individuals", max(col("individuals"))),
+        ("least_records", min(col("records"))),
+        ("values", min(col("values"))),
+        ("eir", min(col("eir"))),
+        ("alpha", max(col("alpha"))),
+        ("beta", max(col("beta"))),
+        ("eir_beta", max(col("eir_beta"))),
+        ("entropy_l", min(col("entropy_l"))),
+        ("recursive_l", min(col("recursive_l"))),
+        ("t_equal", max(col("t_equal"))),
+        ("t_ordered", max(col("t_ordered"))),
+        ("categories", min(col("categories"))),
+        ("category_share", max(col("category_share"))),
+        ("weight", min(col("weight"))),
+        ("unique_fingerprints", sum(col("unique_fingerprints"))),
+        ("unique_record_counts", sum(col("unique_record_counts"))),
+        ("unique_sets", unique_sets().call(vec![col("fingerprints")])),
+        (
+            "individuals_without_value",
+            sum(col("individuals_without_value")),
+        ),
+        ("duplicate_records", sum(col("duplicate_records"))),
+        ("above_033", smaller_than(4)?),
+        ("above_020", smaller_than(5)?),
+        ("above_009", smaller_than(12)?),
+        ("above_005", smaller_than(20)?),
+        ("plain", classes_if(col("plain_holds"))?),
+        ("vulnerable", classes_if(vulnerable)?),
+        ("undecided", classes_if(undecided)?),
+    ])
+}
+
+/// Name of each figure that is aggregated over individuals, and how.
+fn of_individuals() -> Result<Vec<(&'static str, Expr)>> {
+    let nameless = col(INDIVIDUAL).is_null();
+    let several = col("__first")
+        .not_eq(col("__last"))
+        .and(col(INDIVIDUAL).is_not_null());
+    let one_if = |condition: Expr, one: Expr| when(condition, one).otherwise(lit(0i64));
+    Ok(vec![
+        ("individuals", count(col(INDIVIDUAL))),
+        (
+            "records_without_id",
+            sum(one_if(nameless, col("__records"))?),
+        ),
+        (
+            "individuals_in_several_classes",
+            sum(one_if(several, lit(1i64))?),
+        ),
+    ])
+}
+
+/// The figures of a table of class rows: one row of floats.
+pub(super) fn aggregate_classes(classes: LogicalPlan) -> Result<LogicalPlan> {
+    aggregated(classes, of_classes()?)
+}
+
+/// The figures of a table of class and individual: one row of floats.
+pub(super) fn aggregate_individuals(members: LogicalPlan) -> Result<LogicalPlan> {
+    let individuals = LogicalPlanBuilder::from(members)
+        .aggregate(
+            vec![col(INDIVIDUAL)],
+            vec![
+                count(lit(1)).alias("__records"),
+                min(col(CLASS)).alias("__first"),
+                max(col(CLASS)).alias("__last"),
+            ],
+        )?
+        .build()?;
+    aggregated(individuals, of_individuals()?)
+}
+
+fn aggregated(plan: LogicalPlan, figures: Vec<(&str, Expr)>) -> Result<LogicalPlan> {
+    let float = |(name, _): &(&str, Expr)| cast(col(*name), DataType::Float64).alias(*name);
+    let floats: Vec<Expr> = figures.iter().map(float).collect();
+    let figures = figures.into_iter().map(|(name, expr)| expr.alias(name));
+    LogicalPlanBuilder::from(plan)
+        .aggregate(Vec::<Expr>::new(), figures)?
+        .project(floats)?
+        .build()
+}

@@ -1,0 +1,388 @@
+//! `information_loss`: what was lost on the way from the original table to the published one.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, Result};
+use datafusion::functions_aggregate::expr_fn::{count, max, min, sum};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
+
+use super::audit::PUBLISHED;
+use super::roles::{CLASS, INDIVIDUAL, find};
+use super::{Given, MeasureArgument, MeasureEntry, RelationEntry, class_tuple, classes};
+use crate::functions::Argument;
+use crate::generalized::is_generalized;
+use crate::logical::{LossNode, report};
+use crate::measure::{LossCall, LossColumn, LossSpec, Report, loss_schema};
+
+/// The entry of `information_loss`.
+pub(super) const INFORMATION_LOSS: MeasureEntry = MeasureEntry {
+    name: "information_loss",
+    help: "what was lost on the way from the original table to the published one, per column and in total",
+    relations: &[
+        RelationEntry {
+            name: "original",
+            required: true,
+            help: "the table before it was anonymized",
+        },
+        PUBLISHED,
+    ],
+    arguments: &[
+        classes::ID,
+        MeasureArgument {
+            name: "original_id",
+            help: "the column of the original table that tells individuals apart (default: the one named by id)",
+        },
+        classes::ONE_ROW,
+        classes::QI,
+        MeasureArgument {
+            name: "sensitive",
+            help: "the sensitive column; records are its different values per individual (default: all records)",
+        },
+        MeasureArgument {
+            name: "categorical",
+            help: "quasi-identifiers of a numeric type whose values are names, such as postcodes (default: lists)",
+        },
+        MeasureArgument {
+            name: "domain",
+            help: "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']} (default: from the original)",
+        },
+        MeasureArgument {
+            name: "hierarchy",
+            help: "tables or files with a row leaf, level1, … per leaf: {postcode: 'postcodes.csv'} (default: none)",
+        },
+        MeasureArgument {
+            name: "k",
+            help: "the k that CAVG is measured against (default: the smallest class)",
+        },
+    ],
+    build,
+};
+
+/// Both tables with their roles.
+struct Tables {
+    function: &'static str,
+    original: LogicalPlan,
+    published: LogicalPlan,
+    /// The columns of individuals in both; `None` if every record is one.
+    ids: Option<(Column, Column)>,
+    sensitive: Option<String>,
+    qi: Vec<String>,
+}
+
+fn build(given: &mut Given) -> Result<LogicalPlan> {
+    let tables = Tables::take(given)?;
+    let categorical = given.columns("categorical")?;
+    let domains = take_domains(given)?;
+    let k = given.count("k")?;
+    for name in categorical.iter().chain(domains.iter().map(|(n, _)| n)) {
+        if !tables.qi.contains(name) {
+            return Err(given.refuse(
+                "qi",
+                format!("does not name column '{name}', of which another argument speaks"),
+            ));
+        }
+    }
+    let mut spec = LossSpec {
+        function: given.function().to_owned(),
+        columns: vec![],
+    };
+    let (mut learned, mut hierarchies) = (vec![], vec![]);
+    let mut measured = tables.qi.clone();
+    for name in tables.qi.iter().chain(&tables.sensitive) {
+        let hierarchy = given.optional_relation(&format!("hierarchy.{name}"));
+        let (_, from) = find(given.function(), "qi", name, tables.original.schema())?;
+        let (_, to) = find(given.function(), "qi", name, tables.published.schema())?;
+        if Some(name) == tables.sensitive.as_ref() {
+            // A sensitive column is usually published as it is, and then loses nothing.
+            if hierarchy.is_none() && !is_generalized(to) {
+                continue;
+            }
+            measured.push(name.clone());
+        }
+        let named = hierarchy.is_some() || categorical.contains(name);
+        let categorical =
+            named || is_list(to) || Some(name) == tables.sensitive.as_ref() || !is_line(from);
+        let stated = domains.iter().find(|(column, _)| column == name);
+        learned.push(match stated {
+            Some((_, values)) => stated_domain(given, name, values, from, categorical)?,
+            None => tables.domain(name, from, categorical)?,
+        });
+        spec.columns.push(LossColumn {
+            name: name.clone(),
+            categorical,
+            hierarchy: hierarchy.is_some(),
+        });
+        hierarchies.extend(hierarchy);
+    }
+    let call = LossCall {
+        columns: measured,
+        qi: tables.qi.len(),
+        sensitive: tables.sensitive.is_some(),
+        hierarchies: spec.columns.iter().map(|c| c.hierarchy).collect(),
+        stated: domains.len(),
+        k,
+    };
+    let mut inputs = vec![tables.published_columns(&call.columns)?];
+    inputs.extend(learned);
+    inputs.extend(hierarchies);
+    let figures = LogicalPlanBuilder::from(sums(spec, inputs)?)
+        .cross_join(tables.sizes(Side::Original)?)?
+        .cross_join(tables.sizes(Side::Published)?)?
+        .cross_join(tables.classes()?)?;
+    report(given.function(), Report::Loss(call), figures)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Original,
+    Published,
+}
+
+impl Tables {
+    fn take(given: &mut Given) -> Result<Self> {
+        let (original, published) = (given.relation("original")?, given.relation("published")?);
+        let (id, alone) = (given.column("id")?, given.flag("one_row_per_individual")?);
+        let original_id = given.column("original_id")?;
+        let (qi, sensitive) = (given.columns("qi")?, given.column("sensitive")?);
+        if qi.is_empty() {
+            return Err(given.refuse("qi", "is missing: name the generalized columns"));
+        }
+        let function = given.function();
+        let ids = match (id, alone) {
+            (Some(_), true) => {
+                return Err(
+                    given.refuse("one_row_per_individual", "contradicts id: give one of them")
+                );
+            }
+            (None, true) => None,
+            (None, false) => {
+                return Err(given.refuse(
+                    "id",
+                    "is missing: name the column of the published table that tells individuals apart, and \
+                     original_id for the original one, or say one_row_per_individual => true",
+                ));
+            }
+            (Some(id), false) => {
+                let original_id = original_id.unwrap_or_else(|| id.clone());
+                let (from, _) = find(function, "original_id", &original_id, original.schema())?;
+                let (to, _) = find(function, "id", &id, published.schema())?;
+                Some((from, to))
+            }
+        };
+        Ok(Self {
+            function,
+            original,
+            published,
+            ids,
+            sensitive,
+            qi,
+        })
+    }
+
+    fn column(&self, side: Side, name: &str) -> Result<Expr> {
+        let table = match side {
+            Side::Original => &self.original,
+            Side::Published => &self.published,
+        };
+        let (column, _) = find(self.function, "qi", name, table.schema())?;
+        Ok(Expr::Column(column))
+    }
+
+    fn table(&self, side: Side) -> LogicalPlanBuilder {
+        LogicalPlanBuilder::from(match side {
+            Side::Original => self.original.clone(),
+            Side::Published => self.published.clone(),
+        })
+    }
+
+    fn id(&self, side: Side) -> Option<Expr> {
+        let (original, published) = self.ids.as_ref()?;
+        Some(Expr::Column(match side {
+            Side::Original => original.clone(),
+            Side::Published => published.clone(),
+        }))
+    }
+
+    fn published_columns(&self, names: &[String]) -> Result<LogicalPlan> {
+        let column = |name: &String| {
+            let column = self.column(Side::Published, name)?;
+            Ok(column.alias(format!("__{name}")))
+        };
+        let columns = names.iter().map(column).collect::<Result<Vec<_>>>()?;
+        self.table(Side::Published).project(columns)?.build()
+    }
+
+    /// The different values of a column of the original table, or the smallest and the largest one.
+    fn domain(&self, name: &str, data_type: &DataType, categorical: bool) -> Result<LogicalPlan> {
+        let value = self.column(Side::Original, name)?.alias("__value");
+        let values = self
+            .table(Side::Original)
+            .project(vec![value])?
+            .filter(col("__value").is_not_null())?;
+        if categorical {
+            return values.distinct()?.build();
+        }
+        // NaN is a missing value.
+        let values = if data_type.is_floating() {
+            let (least, most) = (lit(f64::NEG_INFINITY), lit(f64::INFINITY));
+            values.filter(col("__value").between(least, most))?
+        } else {
+            values
+        };
+        let ends = vec![
+            min(col("__value")).alias("__lo"),
+            max(col("__value")).alias("__hi"),
+        ];
+        values.aggregate(Vec::<Expr>::new(), ends)?.build()
+    }
+
+    /// Records and individuals of a table: records are different pairs of individual and sensitive value.
+    fn sizes(&self, side: Side) -> Result<LogicalPlan> {
+        let prefix = match side {
+            Side::Original => "original",
+            Side::Published => "published",
+        };
+        let (records, individuals) = (format!("{prefix}_records"), format!("{prefix}_individuals"));
+        let Some(id) = self.id(side) else {
+            let all = count(lit(1)).alias("__records");
+            let float = |name: &str| cast(col("__records"), DataType::Float64).alias(name);
+            return self
+                .table(side)
+                .aggregate(Vec::<Expr>::new(), vec![all])?
+                .project(vec![float(&records), float(&individuals)])?
+                .build();
+        };
+        let mut columns = vec![id.alias(INDIVIDUAL)];
+        let mut pairs = self.table(side);
+        if let Some(sensitive) = &self.sensitive {
+            columns.push(self.column(side, sensitive)?.alias("__value"));
+            pairs = pairs.project(columns)?.distinct()?;
+        } else {
+            pairs = pairs.project(columns)?;
+        }
+        let float = |from: &str, name: &str| cast(col(from), DataType::Float64).alias(name);
+        pairs
+            .aggregate(
+                vec![col(INDIVIDUAL)],
+                vec![count(lit(1)).alias("__records")],
+            )?
+            .aggregate(
+                Vec::<Expr>::new(),
+                vec![
+                    sum(col("__records")).alias("__records"),
+                    count(lit(1)).alias("__individuals"),
+                ],
+            )?
+            .project(vec![
+                float("__records", &records),
+                float("__individuals", &individuals),
+            ])?
+            .build()
+    }
+
+    /// How many classes there are, the least of them, and the sum of their squared sizes, in individuals.
+    fn classes(&self) -> Result<LogicalPlan> {
+        let qi = self
+            .qi
+            .iter()
+            .map(|name| self.column(Side::Published, name));
+        let class = ScalarFunction::new_udf(class_tuple(), qi.collect::<Result<_>>()?);
+        let mut columns = vec![Expr::ScalarFunction(class).alias(CLASS)];
+        let mut members = self.table(Side::Published);
+        if let Some(id) = self.id(Side::Published) {
+            columns.push(id.alias(INDIVIDUAL));
+            members = members.project(columns)?.distinct()?;
+        } else {
+            members = members.project(columns)?;
+        }
+        let float = |name: &str| cast(col(name), DataType::Float64).alias(name);
+        let square =
+            cast(col("__size"), DataType::Float64) * cast(col("__size"), DataType::Float64);
+        members
+            .aggregate(vec![col(CLASS)], vec![count(lit(1)).alias("__size")])?
+            .aggregate(
+                Vec::<Expr>::new(),
+                vec![
+                    count(lit(1)).alias("classes"),
+                    min(col("__size")).alias("smallest_class"),
+                    sum(square).alias("squares"),
+                ],
+            )?
+            .project(vec![
+                float("classes"),
+                float("smallest_class"),
+                float("squares"),
+            ])?
+            .build()
+    }
+}
+
+/// The sums of all partitions, in one row of floats.
+fn sums(spec: LossSpec, inputs: Vec<LogicalPlan>) -> Result<LogicalPlan> {
+    let schema = loss_schema(spec.columns.len());
+    let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    let add = names.iter().map(|name| sum(col(*name)).alias(*name));
+    let float = names
+        .iter()
+        .map(|name| cast(col(*name), DataType::Float64).alias(*name));
+    LogicalPlanBuilder::from(LossNode::plan(spec, inputs)?)
+        .aggregate(Vec::<Expr>::new(), add)?
+        .project(float)?
+        .build()
+}
+
+/// Whether the values of a type are points on a line.
+fn is_line(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => is_line(value),
+        other => other.is_numeric() || other.is_temporal(),
+    }
+}
+
+fn is_list(data_type: &DataType) -> bool {
+    is_generalized(data_type) && !matches!(data_type, DataType::Struct(_))
+}
+
+/// Stated domains: columns with the values as they were written.
+fn take_domains(given: &mut Given) -> Result<Vec<(String, Vec<String>)>> {
+    const SHAPE: &str = "must map columns to [smallest, largest] or to the list of their values";
+    let Some(value) = given.take("domain") else {
+        return Ok(vec![]);
+    };
+    let Argument::Map(entries) = &value else {
+        return Err(given.wrong("domain", SHAPE, &value));
+    };
+    let entry = |(column, value): &(String, Argument)| {
+        let values: Option<Vec<String>> = match value {
+            Argument::List(items) => items.iter().map(Argument::plain).collect(),
+            _ => None,
+        };
+        let values = values.filter(|v| !v.is_empty());
+        let values = values.ok_or_else(|| given.wrong("domain", SHAPE, value))?;
+        Ok((column.clone(), values))
+    };
+    entries.iter().map(entry).collect()
+}
+
+fn stated_domain(
+    given: &Given,
+    name: &str,
+    values: &[String],
+    data_type: &DataType,
+    categorical: bool,
+) -> Result<LogicalPlan> {
+    let value = |text: &String| cast(lit(text.as_str()), data_type.clone());
+    if categorical {
+        let rows = values.iter().map(|text| vec![value(text)]).collect();
+        return LogicalPlanBuilder::values(rows)?.build();
+    }
+    match values {
+        [lo, hi] => LogicalPlanBuilder::values(vec![vec![value(lo), value(hi)]])?.build(),
+        _ => Err(given.refuse(
+            "domain",
+            format!(
+                "gives a list of values for '{name}', which is numeric; give [smallest, largest]"
+            ),
+        )),
+    }
+}

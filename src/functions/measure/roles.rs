@@ -1,0 +1,315 @@
+//! Columns with a role, and the plan over them that all audits start from.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
+
+use super::{Given, class_tuple};
+use crate::error;
+use crate::functions::Argument;
+
+pub(super) const CLASS: &str = "__class";
+pub(super) const INDIVIDUAL: &str = "__individual";
+pub(super) const SENSITIVE: &str = "__sensitive";
+
+/// The published table with its roles.
+pub(super) struct Roles {
+    function: &'static str,
+    table: LogicalPlan,
+    /// `None` if every record is an individual.
+    id: Option<(Column, DataType)>,
+    pub qi: Vec<String>,
+    sensitive: Column,
+    /// Type of the sensitive column.
+    sensitive_type: DataType,
+    /// Columns without a role.
+    pub others: Vec<String>,
+}
+
+impl Roles {
+    /// Takes the table and its roles from a call.
+    pub fn take(given: &mut Given) -> Result<Self> {
+        let table = given.relation("published")?;
+        let (id, alone) = (given.column("id")?, given.flag("one_row_per_individual")?);
+        let qi = given.columns("qi")?;
+        let sensitive = given.column("sensitive")?;
+        match (&id, alone) {
+            (None, false) => {
+                return Err(given.refuse(
+                    "id",
+                    "is missing: name the column that tells individuals apart, or say \
+                     one_row_per_individual => true if no individual has two records",
+                ));
+            }
+            (Some(_), true) => {
+                return Err(
+                    given.refuse("one_row_per_individual", "contradicts id: give one of them")
+                );
+            }
+            _ => {}
+        }
+        if qi.is_empty() {
+            return Err(given.refuse("qi", "is missing: name the columns an attacker may know"));
+        }
+        let Some(sensitive) = sensitive else {
+            return Err(given.refuse("sensitive", "is missing: name the column to protect"));
+        };
+        let function = given.function();
+        let schema = table.schema();
+        let mut roles: Vec<(&str, &String)> = vec![];
+        roles.extend(id.iter().map(|name| ("id", name)));
+        roles.extend(qi.iter().map(|name| ("qi", name)));
+        roles.push(("sensitive", &sensitive));
+        for (i, (role, name)) in roles.iter().enumerate() {
+            find(function, role, name, schema)?;
+            if let Some((other, _)) = roles[..i].iter().find(|(_, n)| n == name) {
+                return Err(given.refuse(
+                    role,
+                    format!("names column '{name}', which already has the role {other}"),
+                ));
+            }
+        }
+        let others = schema.fields().iter().map(|f| f.name());
+        let others = others.filter(|name| !roles.iter().any(|(_, n)| n == name));
+        let others = others.cloned().collect();
+        let id = id.map(|id| find(function, "id", &id, schema)).transpose()?;
+        let (sensitive, sensitive_type) = {
+            let (column, data_type) = find(function, "sensitive", &sensitive, schema)?;
+            (column, data_type.clone())
+        };
+        Ok(Self {
+            function,
+            id: id.map(|(column, data_type)| (column, data_type.clone())),
+            qi,
+            sensitive,
+            sensitive_type,
+            others,
+            table,
+        })
+    }
+
+    /// Whether every record is an individual of its own.
+    pub fn one_row_per_individual(&self) -> bool {
+        self.id.is_none()
+    }
+
+    /// Whether the sensitive values have an order.
+    pub fn ordered(&self) -> bool {
+        self.sensitive_type.is_numeric() || self.sensitive_type.is_temporal()
+    }
+
+    /// The class of a record.
+    fn class(&self) -> Result<Expr> {
+        let schema = self.table.schema();
+        let columns = self.qi.iter().map(|name| {
+            let (column, _) = find(self.function, "qi", name, schema)?;
+            Ok(Expr::Column(column))
+        });
+        let call = ScalarFunction::new_udf(class_tuple(), columns.collect::<Result<_>>()?);
+        Ok(Expr::ScalarFunction(call).alias(CLASS))
+    }
+
+    fn individual(&self) -> Option<Expr> {
+        let (id, data_type) = self.id.clone()?;
+        Some(plain(id, &data_type).alias(INDIVIDUAL))
+    }
+
+    fn sensitive_value(&self) -> Expr {
+        plain(self.sensitive.clone(), &self.sensitive_type).alias(SENSITIVE)
+    }
+
+    /// The name of the column of individuals.
+    pub fn id_name(&self) -> Option<&str> {
+        self.id.as_ref().map(|(id, _)| id.name.as_str())
+    }
+
+    /// The name of the sensitive column.
+    pub fn sensitive_name(&self) -> &str {
+        &self.sensitive.name
+    }
+
+    /// Class, quasi-identifiers and, where there is one, individual of each record.
+    pub fn cells(&self) -> Result<LogicalPlanBuilder> {
+        let schema = self.table.schema();
+        let mut columns = vec![self.class()?];
+        for name in &self.qi {
+            let (column, _) = find(self.function, "qi", name, schema)?;
+            columns.push(Expr::Column(column).alias(format!("__{name}")));
+        }
+        columns.extend(self.individual());
+        LogicalPlanBuilder::from(self.table.clone()).project(columns)
+    }
+
+    /// Class, individual and sensitive value of each record.
+    pub fn records(&self) -> Result<LogicalPlan> {
+        let sensitive = self.sensitive_value();
+        let columns = [self.class()?]
+            .into_iter()
+            .chain(self.individual())
+            .chain([sensitive]);
+        self.project(columns.collect())
+    }
+
+    /// Class and, where there is one, individual of each record.
+    pub fn members(&self) -> Result<LogicalPlan> {
+        let columns = [self.class()?].into_iter().chain(self.individual());
+        self.project(columns.collect())
+    }
+
+    /// Every sensitive value with its number of records and, where there are some, its category.
+    pub fn values(&self, categories: Option<&Categories>) -> Result<LogicalPlan> {
+        let value = self.sensitive_value();
+        let values = LogicalPlanBuilder::from(self.project(vec![value])?)
+            .filter(col(SENSITIVE).is_not_null())?
+            .aggregate(vec![col(SENSITIVE)], vec![count(lit(1)).alias("__records")])?;
+        match categories {
+            None => values.build(),
+            Some(categories) => {
+                let category = categories.of(col(SENSITIVE))?.alias("__category");
+                let columns = vec![col(SENSITIVE), col("__records"), category];
+                values.project(columns)?.build()
+            }
+        }
+    }
+
+    fn project(&self, columns: Vec<Expr>) -> Result<LogicalPlan> {
+        LogicalPlanBuilder::from(self.table.clone())
+            .project(columns)?
+            .build()
+    }
+}
+
+/// Categories of sensitive values, the most sensitive first; values as they were written.
+#[derive(Debug)]
+pub(super) struct Categories(Vec<Vec<String>>);
+
+impl Categories {
+    /// Takes categories from a call.
+    pub fn take(given: &mut Given) -> Result<Option<Self>> {
+        let Some(value) = given.take("categories") else {
+            return Ok(None);
+        };
+        let shape = "must list the categories from the most to the least sensitive one, \
+                     [['HIV', 'Cancer'], ['Flu']], or map values to categories in that order";
+        let categories = match &value {
+            Argument::List(lists) => lists.iter().map(plain_list).collect(),
+            Argument::Map(entries) => from_map(entries),
+            _ => None,
+        };
+        let categories: Vec<Vec<String>> =
+            categories.ok_or_else(|| given.wrong("categories", shape, &value))?;
+        if categories.len() < 2 {
+            return Err(given.refuse("categories", "must be at least two"));
+        }
+        let mut values: Vec<&String> = categories.iter().flatten().collect();
+        values.sort_unstable();
+        if values.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(given.refuse("categories", "names a value twice"));
+        }
+        Ok(Some(Self(categories)))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The category of a value, NULL if it has none.
+    fn of(&self, value: Expr) -> Result<Expr> {
+        let mut branches = (0i32..)
+            .zip(&self.0)
+            .filter(|(_, values)| !values.is_empty());
+        let holds = |values: &[String]| {
+            let values = values.iter().map(|v| lit(v.as_str())).collect();
+            value.clone().in_list(values, false)
+        };
+        let Some((category, values)) = branches.next() else {
+            return Ok(lit(datafusion::common::ScalarValue::Int32(None)));
+        };
+        let mut case = when(holds(values), lit(category));
+        for (category, values) in branches {
+            case = case.when(holds(values), lit(category));
+        }
+        case.end()
+    }
+}
+
+fn plain_list(list: &Argument) -> Option<Vec<String>> {
+    match list {
+        Argument::List(values) => values.iter().map(Argument::plain).collect(),
+        _ => None,
+    }
+}
+
+/// `{category: [values]}` or `{value: category}`, categories in the order in which they are first named.
+fn from_map(entries: &[(String, Argument)]) -> Option<Vec<Vec<String>>> {
+    if entries.iter().all(|(_, v)| matches!(v, Argument::List(_))) {
+        return entries
+            .iter()
+            .map(|(_, values)| plain_list(values))
+            .collect();
+    }
+    let mut names: Vec<String> = vec![];
+    let mut categories: Vec<Vec<String>> = vec![];
+    for (value, category) in entries {
+        let category = category.plain()?;
+        let at = names.iter().position(|name| *name == category);
+        let at = at.unwrap_or_else(|| {
+            names.push(category);
+            categories.push(vec![]);
+            names.len() - 1
+        });
+        categories[at].push(value.clone());
+    }
+    Some(categories)
+}
+
+/// A column without dictionaries and views: shuffles and sorts would carry, and count, all their buffers with every row.
+fn plain(column: Column, data_type: &DataType) -> Expr {
+    let wanted = match data_type {
+        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+        DataType::BinaryView | DataType::LargeBinary => DataType::Binary,
+        DataType::Dictionary(_, value) => match value.as_ref() {
+            DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+            other => other.clone(),
+        },
+        _ => return Expr::Column(column),
+    };
+    cast(Expr::Column(column), wanted)
+}
+
+/// The column of that name.
+pub(super) fn find<'a>(
+    function: &str,
+    role: &str,
+    name: &str,
+    schema: &'a DFSchema,
+) -> Result<(Column, &'a DataType)> {
+    let mut hits = schema.iter().filter(|(_, field)| field.name() == name);
+    match (hits.next(), hits.next()) {
+        (Some((qualifier, field)), None) => {
+            Ok((Column::new(qualifier.cloned(), name), field.data_type()))
+        }
+        (Some(_), Some(_)) => Err(error::argument(
+            function,
+            role,
+            format!(
+                "names column '{name}', which the table has more than once; rename one in a subquery"
+            ),
+        )),
+        (None, _) => {
+            let names: Vec<_> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+            let nearest = error::did_you_mean(name, names.iter().copied());
+            Err(error::argument(
+                function,
+                role,
+                format!(
+                    "names column '{name}', which the table does not have{nearest} (columns: {})",
+                    names.join(", ")
+                ),
+            ))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! An aggregate: which share of sets occurs only once?
+
+use std::collections::HashMap;
+use std::mem::size_of;
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, UInt64Type};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
+};
+
+/// Different sets counted one by one. With more of them, a part chosen by their hashes stands for all.
+const MOST_SETS: usize = 1 << 20;
+
+/// The share of sets, given as lists of hashes, that occur once: negative, less one, if it is estimated.
+pub(crate) fn unique_sets() -> Arc<AggregateUDF> {
+    static FUNCTION: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::from(UniqueSets::new())));
+    Arc::clone(&FUNCTION)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct UniqueSets {
+    signature: Signature,
+}
+
+impl UniqueSets {
+    fn new() -> Self {
+        Self {
+            signature: Signature::any(1, Volatility::Immutable),
+        }
+    }
+}
+
+impl AggregateUDFImpl for UniqueSets {
+    fn name(&self) -> &str {
+        "anonymize_unique_sets"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Sets::new(MOST_SETS)))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let name = format!("{}[sets]", args.name);
+        Ok(vec![Arc::new(Field::new(name, DataType::Binary, false))])
+    }
+}
+
+/// How often sets occur, those only whose hash has `zeros` zeros at its end.
+#[derive(Debug)]
+struct Sets {
+    most: usize,
+    zeros: u32,
+    counts: HashMap<u64, u64>,
+}
+
+impl Sets {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            zeros: 0,
+            counts: HashMap::new(),
+        }
+    }
+
+    fn add(&mut self, hash: u64, count: u64) {
+        if hash.trailing_zeros() >= self.zeros {
+            *self.counts.entry(hash).or_default() += count;
+            while self.counts.len() > self.most {
+                self.zeros += 1;
+                let zeros = self.zeros;
+                self.counts.retain(|hash, _| hash.trailing_zeros() >= zeros);
+            }
+        }
+    }
+
+    fn share(&self) -> Option<f64> {
+        let all: u64 = self.counts.values().sum();
+        let once = self.counts.values().filter(|&&count| count == 1).count();
+        (all > 0).then(|| once as f64 / all as f64)
+    }
+}
+
+impl Accumulator for Sets {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for set in values[0].as_list::<i32>().iter().flatten() {
+            for hash in set.as_primitive::<UInt64Type>().iter().flatten() {
+                self.add(hash, 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let share = self.share();
+        let estimated = self.zeros > 0;
+        Ok(ScalarValue::Float64(
+            share.map(|share| if estimated { -1.0 - share } else { share }),
+        ))
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.counts.capacity() * (size_of::<(u64, u64)>() + 1)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let mut bytes = Vec::with_capacity(4 + 16 * self.counts.len());
+        bytes.extend(self.zeros.to_le_bytes());
+        for (hash, count) in &self.counts {
+            bytes.extend(hash.to_le_bytes());
+            bytes.extend(count.to_le_bytes());
+        }
+        Ok(vec![ScalarValue::Binary(Some(bytes))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for state in states[0].as_binary::<i32>().iter().flatten() {
+            let Some((zeros, entries)) = state.split_first_chunk::<4>() else {
+                return internal_err!("a state without a beginning");
+            };
+            self.zeros = self.zeros.max(u32::from_le_bytes(*zeros));
+            let zeros = self.zeros;
+            self.counts.retain(|hash, _| hash.trailing_zeros() >= zeros);
+            let (entries, _) = entries.as_chunks::<8>();
+            for entry in entries.chunks_exact(2) {
+                self.add(u64::from_le_bytes(entry[0]), u64::from_le_bytes(entry[1]));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counted_where_they_fit_and_estimated_where_not() {
+        // Hashes 1 to 4000; every fourth occurs twice.
+        let hashes = |i: u64| blake3::hash(&i.to_le_bytes()).as_bytes()[..8].to_vec();
+        let hash = |i: u64| u64::from_le_bytes(hashes(i).try_into().unwrap());
+        let (mut exact, mut few) = (Sets::new(10_000), Sets::new(400));
+        for i in 0..4000 {
+            exact.add(hash(i), 1);
+            few.add(hash(i), 1);
+        }
+        let mut other = Sets::new(400);
+        for i in (0..4000).step_by(4) {
+            exact.add(hash(i), 1);
+            other.add(hash(i), 1);
+        }
+        let ScalarValue::Binary(state) = other.state().unwrap().remove(0) else {
+            panic!("a binary state");
+        };
+        let state: ArrayRef = Arc::new(datafusion::arrow::array::BinaryArray::from_iter([state]));
+        few.merge_batch(&[state]).unwrap();
+        let ScalarValue::Float64(Some(share)) = exact.evaluate().unwrap() else {
+            panic!("a share");
+        };
+        assert!((share - 0.6).abs() < 1e-12);
+        let ScalarValue::Float64(Some(estimated)) = few.evaluate().unwrap() else {
+            panic!("a share");
+        };
+        assert!((-1.0 - estimated - 0.6).abs() < 0.1, "{estimated}");
+        assert!(few.counts.len() <= 400);
+    }
+}

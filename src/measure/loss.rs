@@ -1,0 +1,45 @@
+//! The loss of a published table: how it is asked for, and its columns.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+
+/// Digits after the point in which losses are added up: sums of decimals do not depend on their order.
+pub(crate) const SCALE: i8 = 18;
+
+/// The loss of a published table against the domains of the original one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LossSpec {
+    /// The SQL function that asks, for messages.
+    pub function: String,
+    /// The published columns, in order.
+    pub columns: Vec<LossColumn>,
+}
+
+/// A published column.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LossColumn {
+    /// Its name.
+    pub name: String,
+    /// Whether its values are names, or else points on a line.
+    pub categorical: bool,
+    /// Whether a hierarchy is given as a further input.
+    pub hierarchy: bool,
+}
+
+/// Names of the sums of one column, by its position.
+pub(crate) fn sum_names(column: usize) -> [String; 5] {
+    ["glm", "ncp_count", "ncp_range", "height", "depth"].map(|name| format!("{name}_{column}"))
+}
+
+/// One row of sums per partition.
+pub(crate) fn loss_schema(columns: usize) -> SchemaRef {
+    let mut fields = vec![Field::new("published", DataType::Int64, false)];
+    for column in 0..columns {
+        for name in sum_names(column) {
+            fields.push(Field::new(name, DataType::Decimal128(38, SCALE), false));
+        }
+    }
+    Arc::new(Schema::new(fields))
+}

@@ -1,0 +1,23 @@
+//! What measuring functions share: options as plain data, keys of classes, and the figures of a class as columns.
+//!
+//! ```text
+//! records   __class, __individual, __sensitive          one row per record of the published table
+//! values    __sensitive, __records, __category          the sensitive values of the whole table, small
+//! classes   class, individuals, records, …              one row per class, see [`class_schema`]
+//! losses    published, glm_0, ncp_count_0, …            one row of sums per partition, see [`loss_schema`]
+//! ```
+
+mod classes;
+mod cover;
+mod keys;
+mod loss;
+mod report;
+
+pub(crate) use classes::{ClassRow, ClassRows, class_schema};
+pub use classes::{ClassesSpec, Versus};
+pub use cover::CoverSpec;
+pub(crate) use cover::cover_schema;
+pub(crate) use keys::{ClassKey, class_bytes};
+pub use loss::{LossColumn, LossSpec};
+pub(crate) use loss::{SCALE, loss_schema, sum_names};
+pub use report::{AuditCall, LossCall, Report};

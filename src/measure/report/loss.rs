@@ -1,0 +1,274 @@
+//! The rows of `information_loss`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Figures, Row};
+use crate::measure::sum_names;
+
+/// What the rows need of the call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LossCall {
+    /// The columns measured: the quasi-identifiers, then perhaps the sensitive one.
+    pub columns: Vec<String>,
+    /// How many of them are quasi-identifiers.
+    pub qi: usize,
+    /// Whether a sensitive column was named.
+    pub sensitive: bool,
+    /// Whether each column has a hierarchy.
+    pub hierarchies: Vec<bool>,
+    /// How many domains were stated.
+    pub stated: usize,
+    /// The k of CAVG, if the call says one.
+    pub k: Option<u64>,
+}
+
+/// What one column loses, dropped records included.
+struct ColumnLoss {
+    glm: Option<f64>,
+    ncp_count: Option<f64>,
+    ncp_range: Option<f64>,
+    /// Sum of heights and of depths over published records.
+    heights: Option<(f64, f64)>,
+}
+
+/// The rows of an information loss.
+pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
+    let sizes = Sizes::new(figures);
+    let columns: Vec<ColumnLoss> = (0..call.columns.len())
+        .map(|at| column_loss(at, figures, &sizes))
+        .collect();
+    let mut rows = Rows(vec![]);
+    for ((name, loss), hierarchy) in call.columns.iter().zip(&columns).zip(&call.hierarchies) {
+        rows.add(
+            "nloss",
+            Some(name),
+            loss.glm,
+            "Eqs. 11 and 12: (b − a) / (U − L), (|v| − 1) / (|X| − 1)",
+        );
+        rows.add(
+            "ncp_count",
+            Some(name),
+            loss.ncp_count,
+            "values counted: |v| / |A|, 0 for one value",
+        );
+        rows.add(
+            "ncp_range",
+            Some(name),
+            loss.ncp_range,
+            "(u − l) / (U − L), or |v| / |A| for names",
+        );
+        if *hierarchy {
+            let ratio = sizes.with_dropped(ratio(loss.heights));
+            rows.add(
+                "distortion_ratio",
+                Some(name),
+                ratio,
+                "height in the hierarchy / its depth",
+            );
+        }
+    }
+    let (qi, sensitive) = columns.split_at(call.qi.min(columns.len()));
+    let domains = match call.stated {
+        0 => "domains from the original",
+        n if n >= call.qi => "domains as stated",
+        _ => "some domains as stated, others from the original",
+    };
+    let total = |of: fn(&ColumnLoss) -> Option<f64>| mean(qi.iter().map(of));
+    rows.add(
+        "nloss",
+        None,
+        total(|c| c.glm),
+        format!("NLoss, Eq. 15: mean over cells; {domains}"),
+    );
+    rows.add(
+        "ncp_count",
+        None,
+        total(|c| c.ncp_count),
+        "mean over cells: QID-NCP",
+    );
+    rows.add("ncp_range", None, total(|c| c.ncp_range), "mean over cells");
+    if call.sensitive {
+        let loss = match sensitive.first() {
+            Some(column) => column.ncp_count,
+            None => sizes.with_dropped(Some(0.0)),
+        };
+        rows.add(
+            "sa_ncp",
+            None,
+            loss,
+            "SA-NCP: mean over published sensitive values, dropped ones lost",
+        );
+    }
+    if call.hierarchies.iter().take(call.qi).any(|h| *h) {
+        let heights = qi.iter().filter_map(|c| c.heights);
+        let summed = heights.fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let ratio = sizes.with_dropped(ratio(Some(summed)));
+        rows.add(
+            "distortion_ratio",
+            None,
+            ratio,
+            "over the quasi-identifiers with a hierarchy",
+        );
+    }
+    rows.classes(call, figures, &sizes);
+    rows.sizes(&sizes);
+    rows.0
+}
+
+fn column_loss(at: usize, figures: &Figures<'_>, sizes: &Sizes) -> ColumnLoss {
+    let [glm, ncp_count, ncp_range, height, depth] = sum_names(at).map(|name| figures.get(&name));
+    let published = figures.get("published").unwrap_or(0.0);
+    let mean = |sum: Option<f64>| {
+        let mean = sum.filter(|_| published > 0.0).map(|sum| sum / published);
+        sizes.with_dropped(mean)
+    };
+    ColumnLoss {
+        glm: mean(glm),
+        ncp_count: mean(ncp_count),
+        ncp_range: mean(ncp_range),
+        heights: height.zip(depth).filter(|(_, depth)| *depth > 0.0),
+    }
+}
+
+/// 0 / 0 is 0: a hierarchy without levels distorts nothing.
+fn ratio(heights: Option<(f64, f64)>) -> Option<f64> {
+    Some(match heights {
+        Some((height, depth)) if depth > 0.0 => height / depth,
+        _ => 0.0,
+    })
+}
+
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Option<Vec<f64>> = values.collect();
+    let values = values.filter(|v| !v.is_empty())?;
+    Some(values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// How much of the original was published.
+struct Sizes {
+    original_records: f64,
+    published_records: f64,
+    original_individuals: f64,
+    published_individuals: f64,
+}
+
+impl Sizes {
+    fn new(figures: &Figures<'_>) -> Self {
+        let get = |name| figures.get(name).unwrap_or(0.0);
+        Self {
+            original_records: get("original_records"),
+            published_records: get("published_records"),
+            original_individuals: get("original_individuals"),
+            published_individuals: get("published_individuals"),
+        }
+    }
+
+    fn dropped_records(&self) -> f64 {
+        (self.original_records - self.published_records).max(0.0)
+    }
+
+    fn dropped_individuals(&self) -> f64 {
+        (self.original_individuals - self.published_individuals).max(0.0)
+    }
+
+    /// A mean over published records, with those that were dropped lost in full.
+    fn with_dropped(&self, published: Option<f64>) -> Option<f64> {
+        if self.original_records <= 0.0 {
+            return published;
+        }
+        let dropped = self.dropped_records() / self.original_records;
+        // Nothing is published: everything is lost.
+        if dropped >= 1.0 {
+            return Some(1.0);
+        }
+        published.map(|mean| (1.0 - dropped) * mean + dropped)
+    }
+}
+
+struct Rows(Vec<Row>);
+
+impl Rows {
+    fn add(
+        &mut self,
+        measure: &'static str,
+        column: Option<&String>,
+        value: Option<f64>,
+        note: impl Into<String>,
+    ) {
+        self.push(measure, column, value, Some("lower"), note);
+    }
+
+    fn push(
+        &mut self,
+        measure: &'static str,
+        column: Option<&String>,
+        value: Option<f64>,
+        better: Option<&'static str>,
+        note: impl Into<String>,
+    ) {
+        self.0.push(Row {
+            section: column.cloned(),
+            measure,
+            value,
+            better,
+            note: note.into(),
+        });
+    }
+
+    fn classes(&mut self, call: &LossCall, figures: &Figures<'_>, sizes: &Sizes) {
+        let squares = figures.get("squares").unwrap_or(0.0);
+        let dm = squares + sizes.dropped_individuals() * sizes.original_individuals;
+        let note =
+            "discernability: squared class sizes, and the whole table for each individual dropped";
+        self.add("dm", None, Some(dm), note);
+        let (classes, smallest) = (figures.get("classes"), figures.get("smallest_class"));
+        let k = call.k.map(|k| k as f64);
+        let cavg = match (classes, k.or(smallest)) {
+            (Some(classes), Some(k)) if classes > 0.0 && k > 0.0 => {
+                Some(sizes.published_individuals / classes / k)
+            }
+            _ => None,
+        };
+        let note = match k {
+            Some(k) => format!("individuals per class / {k}"),
+            None => "individuals per class / individuals in the smallest class".to_owned(),
+        };
+        self.add("cavg", None, cavg, note);
+    }
+
+    fn sizes(&mut self, sizes: &Sizes) {
+        let records = "different pairs of individual and sensitive value where both are named";
+        let counts = [
+            ("original_records", sizes.original_records, records),
+            ("published_records", sizes.published_records, records),
+            (
+                "original_individuals",
+                sizes.original_individuals,
+                "different ids",
+            ),
+            (
+                "published_individuals",
+                sizes.published_individuals,
+                "different ids",
+            ),
+        ];
+        for (measure, value, note) in counts {
+            self.push(measure, None, Some(value), None, note);
+        }
+        let note = "every measure above counts them as lost in full";
+        self.add("dropped_records", None, Some(sizes.dropped_records()), note);
+        let note = "individuals of the original that are not published";
+        self.add(
+            "dropped_individuals",
+            None,
+            Some(sizes.dropped_individuals()),
+            note,
+        );
+        let added = (sizes.published_records - sizes.original_records)
+            .max(sizes.published_individuals - sizes.original_individuals);
+        if added > 0.0 {
+            let note = "the published table has more records or individuals than the original: it is not of it";
+            self.add("added", None, Some(added), note);
+        }
+    }
+}
