@@ -7,7 +7,9 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
 
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
-use crate::functions::{INPUT_FUNCTION, InputFunction};
+use crate::functions::{
+    INPUT_FUNCTION, InputFunction, MEASURES, MeasureTableFunction, register_expressions,
+};
 use crate::planner::AnonymizeQueryPlanner;
 
 /// Adds everything of this crate to a context.
@@ -44,10 +46,17 @@ impl SessionStateBuilderExt for SessionStateBuilder {
 fn add_functions(state: &mut SessionState) -> Result<()> {
     state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
     state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
+    register_expressions(state)?;
     for function in FUNCTIONS {
         state.register_udtf(
             function.name,
             Arc::new(AnonymizeTableFunction::new(function.name)),
+        );
+    }
+    for function in MEASURES {
+        state.register_udtf(
+            function.name,
+            Arc::new(MeasureTableFunction::new(function.name)),
         );
     }
     Ok(())

@@ -8,9 +8,16 @@
 mod argument;
 mod ast;
 mod call;
+mod column_values;
+mod estimate;
+mod estimate_count;
 mod input;
+mod known_fraction;
 mod literal;
+mod match_fraction;
+mod measure;
 mod relation;
+mod relative_error;
 mod sample;
 mod sample_patients;
 mod table_function;
@@ -18,6 +25,22 @@ mod table_function;
 pub use argument::Argument;
 pub use call::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry};
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};
+pub(crate) use measure::{MEASURES, MeasureTableFunction};
 pub use relation::AnonymizeRelationPlanner;
 pub use sample_patients::sample_patients;
 pub use table_function::AnonymizeTableFunction;
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::execution::FunctionRegistry;
+
+/// Registers the scalar and aggregate functions.
+pub(crate) fn register_expressions(registry: &mut dyn FunctionRegistry) -> Result<()> {
+    registry.register_udf(match_fraction::match_fraction())?;
+    registry.register_udf(Arc::new(relative_error::relative_error()))?;
+    registry.register_udf(known_fraction::known_fraction())?;
+    registry.register_udaf(estimate_count::estimate_count())?;
+    registry.register_udaf(column_values::column_values())?;
+    Ok(())
+}

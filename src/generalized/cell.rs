@@ -64,6 +64,28 @@ impl Cell {
         }
     }
 
+    /// All that some cells may stand for, as one cell: the domain of a column of which nothing else is known. Cells that
+    /// say nothing add nothing.
+    pub fn hull<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Option<Cell> {
+        let (mut line, mut points) = (false, vec![]);
+        for cell in cells {
+            match cell {
+                Cell::Interval(lo, hi) => {
+                    line = true;
+                    points.extend([lo.clone(), hi.clone()]);
+                }
+                Cell::Set(values) => points.extend(values.iter().cloned()),
+                Cell::Suppressed | Cell::Missing | Cell::Masked { .. } => {}
+            }
+        }
+        let (lo, hi) = (points.iter().min()?.clone(), points.iter().max()?.clone());
+        Some(if line {
+            Cell::Interval(lo, hi)
+        } else {
+            Cell::set(points)
+        })
+    }
+
     /// Whether the original value may have been this one; `None` is a missing value.
     pub fn covers(&self, value: Option<&Point>) -> bool {
         match (self, value) {
@@ -144,7 +166,9 @@ impl Cell {
             Cell::Interval(Point::Integer(lo), Point::Integer(hi)) => {
                 let all = hi.checked_sub(*lo)?.checked_add(1)?;
                 let ranges = selection.ranges().iter();
-                let selected: i128 = ranges.map(|r| whole_numbers(r, *lo, *hi)).sum();
+                let selected: i128 = ranges
+                    .map(|r| whole_numbers(r, *lo, *hi))
+                    .sum::<Option<i128>>()?;
                 Some(selected as f64 / all as f64)
             }
             Cell::Interval(lo, hi) => {
@@ -174,23 +198,26 @@ fn inside(selection: &Selection, point: &Point) -> f64 {
     f64::from(u8::from(selection.contains(point)))
 }
 
-/// How many whole numbers from `lo` to `hi` are in a range.
-fn whole_numbers(range: &Range, lo: i128, hi: i128) -> i128 {
+/// How many whole numbers from `lo` to `hi` are in a range; `None` for a range of names.
+fn whole_numbers(range: &Range, lo: i128, hi: i128) -> Option<i128> {
     let from = match &range.lo {
-        Bound::Unbounded | Bound::Included(Point::Text(_)) | Bound::Excluded(Point::Text(_)) => lo,
+        Bound::Unbounded => lo,
+        Bound::Included(Point::Text(_)) | Bound::Excluded(Point::Text(_)) => return None,
         Bound::Included(Point::Integer(x)) => *x,
         Bound::Excluded(Point::Integer(x)) => x.saturating_add(1),
         Bound::Included(Point::Real(x)) => x.ceil() as i128,
         Bound::Excluded(Point::Real(x)) => (x.floor() as i128).saturating_add(1),
     };
     let to = match &range.hi {
-        Bound::Unbounded | Bound::Included(Point::Text(_)) | Bound::Excluded(Point::Text(_)) => hi,
+        Bound::Unbounded => hi,
+        Bound::Included(Point::Text(_)) | Bound::Excluded(Point::Text(_)) => return None,
         Bound::Included(Point::Integer(x)) => *x,
         Bound::Excluded(Point::Integer(x)) => x.saturating_sub(1),
         Bound::Included(Point::Real(x)) => x.floor() as i128,
         Bound::Excluded(Point::Real(x)) => (x.ceil() as i128).saturating_sub(1),
     };
-    (to.min(hi).saturating_sub(from.max(lo)).saturating_add(1)).max(0)
+    let count = to.min(hi).saturating_sub(from.max(lo)).saturating_add(1);
+    Some(count.max(0))
 }
 
 /// How much of the line from `lo` to `hi` is in a range.
@@ -386,6 +413,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn hulls() {
+        let cells = [
+            interval(3, 5),
+            Cell::Suppressed,
+            interval(1, 2),
+            Cell::Missing,
+        ];
+        assert_eq!(Cell::hull(&cells), Some(interval(1, 5)));
+        let sets = [Cell::exact(Point::text("b")), Cell::exact(Point::text("a"))];
+        assert_eq!(
+            Cell::hull(&sets),
+            Some(Cell::set([Point::text("a"), Point::text("b")]))
+        );
+        assert_eq!(Cell::hull([&Cell::Suppressed]), None);
     }
 
     #[test]

@@ -29,9 +29,7 @@ impl Form {
     pub fn of(data_type: &DataType) -> Self {
         match data_type {
             DataType::Struct(fields)
-                if fields.len() == 2
-                    && fields.find("lo").is_some()
-                    && fields.find("hi").is_some() =>
+                if fields.find("lo").is_some() && fields.find("hi").is_some() =>
             {
                 Form::Intervals
             }

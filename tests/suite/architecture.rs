@@ -10,6 +10,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("algorithm", &["model", "table"], false),
     ("verify", &[], false),
     ("generalized", &[], false),
+    ("estimate", &["generalized"], false),
     ("coding", &["table"], false),
     ("spec", &["algorithm", "coding", "error", "model"], true),
     ("logical", &["error", "spec"], true),
@@ -30,7 +31,15 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("codec", &["logical", "physical", "spec"], true),
     (
         "functions",
-        &["algorithm", "error", "logical", "model", "spec"],
+        &[
+            "algorithm",
+            "error",
+            "estimate",
+            "generalized",
+            "logical",
+            "model",
+            "spec",
+        ],
         true,
     ),
 ];
