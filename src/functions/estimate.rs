@@ -29,6 +29,7 @@ use crate::error;
 use crate::generalized::{is_generalized, value_type};
 use plan::Options;
 use query::Query;
+pub(super) use share::{list, scalar};
 
 /// The function's name.
 const NAME: &str = "estimate";

@@ -9,6 +9,7 @@ mod argument;
 mod ast;
 mod call;
 mod column_values;
+mod domain;
 mod estimate;
 mod estimate_count;
 mod input;
@@ -16,6 +17,7 @@ mod known_fraction;
 mod literal;
 mod match_fraction;
 mod measure;
+mod query_error;
 mod relation;
 mod relative_error;
 mod sample;
@@ -42,5 +44,5 @@ pub(crate) fn register_expressions(registry: &mut dyn FunctionRegistry) -> Resul
     registry.register_udf(known_fraction::known_fraction())?;
     registry.register_udaf(estimate_count::estimate_count())?;
     registry.register_udaf(column_values::column_values())?;
-    Ok(())
+    query_error::register(registry)
 }

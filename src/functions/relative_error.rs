@@ -10,6 +10,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::estimate;
+
 /// The function.
 pub(super) fn relative_error() -> ScalarUDF {
     let number = DataType::Float64;
@@ -58,17 +60,9 @@ impl ScalarUDFImpl for RelativeError {
                     Some(floor) => floor?,
                     None => 0.0,
                 };
-                error(estimate, exact, floor)
+                estimate::relative_error(estimate, exact, floor)
             })
             .collect();
         Ok(ColumnarValue::Array(Arc::new(errors)))
     }
-}
-
-/// The error of an estimate relative to the exact answer, or to the floor where that is larger.
-///
-/// `None` where both are 0: no error can be relative to nothing.
-fn error(estimate: f64, exact: f64, floor: f64) -> Option<f64> {
-    let base = exact.abs().max(floor);
-    (base > 0.0).then(|| (estimate - exact).abs() / base)
 }

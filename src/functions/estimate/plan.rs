@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, StringArray};
-use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::functions::core::expr_fn::{get_field, named_struct};
 use datafusion::functions_aggregate::expr_fn::{bool_or, max, min, sum};
 use datafusion::logical_expr::{
@@ -15,11 +13,12 @@ use datafusion::logical_expr::{
 use super::condition::Generalized;
 use super::formula::Formula;
 use super::query::{Counted, Query};
-use super::share::{list, share};
+use super::share::share;
 use super::{NAME, refuse};
 use crate::error;
 use crate::functions::Argument;
 use crate::functions::column_values::column_values;
+use crate::functions::domain::given_domain;
 use crate::functions::estimate_count::estimate_count;
 use crate::functions::known_fraction::known_fraction;
 use crate::generalized::{Form, Selection, is_generalized, value_type};
@@ -240,7 +239,18 @@ impl Shares {
         for (column, data_type) in &generalized.columns {
             let given = options.domains.iter().find(|(c, _)| *c == column.name);
             let domain = match given {
-                Some((_, domain)) => lit(given_domain(&column.name, data_type, domain)?),
+                Some((_, domain)) => {
+                    let range = Form::of(data_type) == Form::Intervals;
+                    let value_type = value_type(data_type);
+                    let name = &column.name;
+                    lit(given_domain(
+                        NAME,
+                        name,
+                        value_type.as_ref(),
+                        range,
+                        domain,
+                    )?)
+                }
                 None => learned_domain(published, column, data_type)?,
             };
             columns.push((Expr::Column(column.clone()), value_type(data_type), domain));
@@ -254,59 +264,6 @@ impl Shares {
         let share = share(expr, value_type.as_ref(), selection, Some(domain))?;
         Ok(known_fraction().call(vec![share, lit(self.names[column].as_str())]))
     }
-}
-
-/// A domain as it was given, in the form of the column.
-fn given_domain(column: &str, data_type: &DataType, domain: &Argument) -> Result<ScalarValue> {
-    let wrong = || {
-        error::argument(
-            NAME,
-            "domain",
-            format!("must map '{column}' to [smallest, largest] or to the list of its values"),
-        )
-    };
-    let items = match domain {
-        Argument::List(items) => items,
-        // In the text notation.
-        Argument::Text(text) => return Ok(ScalarValue::Utf8(Some(text.clone()))),
-        _ => return Err(wrong()),
-    };
-    let texts: Option<Vec<String>> = items.iter().map(Argument::plain).collect();
-    let texts = texts.filter(|t| !t.is_empty()).ok_or_else(wrong)?;
-    let numbers = items.iter().all(|i| matches!(i, Argument::Number(_)));
-    let range = match Form::of(data_type) {
-        Form::Intervals => true,
-        Form::Text => numbers && texts.len() == 2,
-        Form::Sets | Form::Plain => false,
-    };
-    if Form::of(data_type) == Form::Text && range {
-        return Ok(ScalarValue::Utf8(Some(format!("[{}]", texts.join(", ")))));
-    }
-    let values: ArrayRef = Arc::new(StringArray::from(texts));
-    let values = match value_type(data_type) {
-        Some(to) => cast(&values, &to)?,
-        None => values,
-    };
-    if datafusion::arrow::array::Array::null_count(&values) > 0 {
-        return Err(wrong());
-    }
-    if !range {
-        return list(values);
-    }
-    if values.len() != 2 {
-        return Err(wrong());
-    }
-    let end = |i| ScalarValue::try_from_array(&values, i);
-    let ends = [("lo", end(0)?), ("hi", end(1)?)];
-    let fields = ends.map(|(name, value)| {
-        let field = datafusion::arrow::datatypes::Field::new(name, value.data_type(), true);
-        (Arc::new(field), value)
-    });
-    let arrays = fields
-        .into_iter()
-        .map(|(field, value)| Ok((field, value.to_array()?)))
-        .collect::<Result<Vec<_>>>()?;
-    Ok(ScalarValue::Struct(Arc::new(arrays.into())))
 }
 
 /// What the published table itself says a column may hold: a suppressed cell may be any of that.

@@ -131,7 +131,7 @@ fn point<'a>(bound: &Bound<&'a Point>) -> Option<&'a Point> {
 }
 
 /// A list of one row.
-pub(super) fn list(items: ArrayRef) -> Result<ScalarValue> {
+pub(in crate::functions) fn list(items: ArrayRef) -> Result<ScalarValue> {
     let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
     let offsets = OffsetBuffer::from_lengths([items.len()]);
     let list = ListArray::try_new(field, offsets, items, None)?;
@@ -139,7 +139,10 @@ pub(super) fn list(items: ArrayRef) -> Result<ScalarValue> {
 }
 
 /// A point as a constant of the column's type.
-fn scalar(point: &Point, value_type: Option<&DataType>) -> Result<ScalarValue> {
+pub(in crate::functions) fn scalar(
+    point: &Point,
+    value_type: Option<&DataType>,
+) -> Result<ScalarValue> {
     Ok(match (point, value_type) {
         (Point::Integer(digits), Some(DataType::Decimal128(precision, scale))) => {
             ScalarValue::Decimal128(Some(*digits), *precision, *scale)
