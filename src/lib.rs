@@ -17,6 +17,7 @@ pub mod algorithm;
 mod codec;
 mod coding;
 mod error;
+mod estimate;
 mod functions;
 pub mod generalized;
 mod logical;

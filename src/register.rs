@@ -9,7 +9,8 @@ use datafusion::prelude::SessionContext;
 
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
 use crate::functions::{
-    HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction,
+    HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction, QUESTIONS,
+    QuestionTableFunction, register_expressions,
 };
 use crate::functions::{MEASURES, MeasureTableFunction};
 use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
@@ -52,6 +53,7 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     for name in [HIERARCHY_FUNCTION, HIERARCHY] {
         state.register_udtf(name, Arc::new(HierarchyFunction));
     }
+    register_expressions(state)?;
     for function in FUNCTIONS {
         state.register_udtf(
             function.name,
@@ -65,5 +67,11 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
         state.register_udf(function)?;
     }
     state.register_udaf(unique_sets())?;
+    for function in QUESTIONS {
+        state.register_udtf(
+            function.name,
+            Arc::new(QuestionTableFunction::new(function.name)),
+        );
+    }
     Ok(())
 }

@@ -8,11 +8,20 @@
 mod argument;
 mod ast;
 mod call;
+mod column_values;
+mod domain;
+mod estimate;
+mod estimate_count;
 mod hierarchy;
 mod input;
+mod known_fraction;
 mod literal;
+mod match_fraction;
 mod measure;
+mod query_error;
+mod question;
 mod relation;
+mod relative_error;
 mod sample;
 mod sample_patients;
 mod table_function;
@@ -23,6 +32,22 @@ pub(crate) use hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction, NAME as HIERAR
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};
 pub use measure::{MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry};
 pub(crate) use measure::{class_key, class_tuple, unique_sets, value_hash};
+pub(crate) use question::{QUESTIONS, QuestionTableFunction};
 pub use relation::AnonymizeRelationPlanner;
 pub use sample_patients::sample_patients;
 pub use table_function::AnonymizeTableFunction;
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::execution::FunctionRegistry;
+
+/// Registers the scalar and aggregate functions.
+pub(crate) fn register_expressions(registry: &mut dyn FunctionRegistry) -> Result<()> {
+    registry.register_udf(match_fraction::match_fraction())?;
+    registry.register_udf(Arc::new(relative_error::relative_error()))?;
+    registry.register_udf(known_fraction::known_fraction())?;
+    registry.register_udaf(estimate_count::estimate_count())?;
+    registry.register_udaf(column_values::column_values())?;
+    query_error::register(registry)
+}

@@ -1,6 +1,6 @@
 //! Calls in SQL: named arguments, and a relation as the first one.
 
-use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::common::{DFSchema, DataFusionError, Result, TableReference};
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::input::INPUT_FUNCTION;
+use super::question::QuestionEntry;
 use super::{Argument, FUNCTIONS, call, hierarchy, measure, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
@@ -48,8 +49,12 @@ impl RelationPlanner for AnonymizeRelationPlanner {
         let Some(function) = function.filter(|f| ours(f)) else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let call = Call::read(&function, &args.args, context)?;
-        let plan = if function == sample::NAME {
+        let question = QuestionEntry::named(&function);
+        let relations = question.map_or(&["input"] as &[_], |q| q.relations);
+        let call = Call::read(&function, relations, &args.args, context)?;
+        let plan = if let Some(question) = question {
+            call.question(question, context)?
+        } else if function == sample::NAME {
             sample::plan(&call.positional(&function, context)?, &call.named)?
         } else if function == hierarchy::NAME {
             call.hierarchy(context)?
@@ -63,25 +68,28 @@ impl RelationPlanner for AnonymizeRelationPlanner {
 
 fn ours(function: &str) -> bool {
     [sample::NAME, hierarchy::NAME].contains(&function)
+        || QuestionEntry::named(function).is_some()
         || FUNCTIONS.iter().any(|f| f.name == function)
 }
 
 /// The arguments of one call.
 struct Call {
     unnamed: Vec<SqlExpr>,
-    input: Option<SqlExpr>,
+    /// Relations that were given by name.
+    relations: Vec<(String, SqlExpr)>,
     named: Vec<(String, Argument)>,
 }
 
 impl Call {
     fn read(
         function: &str,
+        relations: &[&str],
         args: &[FunctionArg],
         context: &mut dyn RelationPlannerContext,
     ) -> Result<Self> {
         let mut call = Self {
             unnamed: vec![],
-            input: None,
+            relations: vec![],
             named: vec![],
         };
         for arg in args {
@@ -114,7 +122,9 @@ impl Call {
                         "an argument without a name stands after one with a name",
                     ));
                 }
-                Some(name) if name == "input" => call.input = Some(value.clone()),
+                Some(name) if relations.contains(&name.as_str()) => {
+                    call.relations.push((name, value.clone()));
+                }
                 Some(name) => {
                     let value = constant(function, &name, value, context)?;
                     call.named.push((name, value));
@@ -136,7 +146,7 @@ impl Call {
 
     /// `hierarchy(source)` or `hierarchy(input, column => …, by => …)`.
     fn hierarchy(self, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
-        let inputs = self.unnamed.into_iter().chain(self.input);
+        let inputs = self.unnamed.into_iter().chain(self.relations.into_iter().map(|(_, r)| r));
         let Ok([input]) = <[SqlExpr; 1]>::try_from(inputs.collect::<Vec<_>>()) else {
             return Err(error::call(
                 hierarchy::NAME,
@@ -159,6 +169,24 @@ impl Call {
         hierarchy::plan_column(input, &self.named, &mut hierarchy::loader(context))
     }
 
+    /// `f(relation, …, constant, …, name => value, …)`.
+    fn question(
+        self,
+        entry: &QuestionEntry,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let unnamed = self.unnamed.into_iter();
+        let (relations, arguments) = entry.bind(self.relations, self.named, unnamed, |value| {
+            constant(entry.name, "an argument", &value, context)
+        })?;
+        let relations = relations
+            .into_iter()
+            .map(|relation| plan_input(entry.name, relation, context))
+            .collect::<Result<Vec<_>>>()?;
+        let mut to_expr = |expr, schema: &DFSchema| context.sql_to_expr(expr, schema);
+        (entry.plan)(relations, &arguments, &mut to_expr)
+    }
+
     /// `f(input, name => value, …)`, or `f(input, {name: value, …})` as ordinary table functions are called.
     fn anonymize(
         mut self,
@@ -166,8 +194,8 @@ impl Call {
         context: &mut dyn RelationPlannerContext,
     ) -> Result<LogicalPlan> {
         let mut unnamed = self.unnamed.drain(..);
-        let input = match (self.input, unnamed.next()) {
-            (Some(input), None) | (None, Some(input)) => input,
+        let input = match (self.relations.pop(), unnamed.next()) {
+            (Some((_, input)), None) | (None, Some(input)) => input,
             (Some(_), Some(_)) => return Err(error::argument(function, "input", "is given twice")),
             (None, None) => {
                 return Err(error::argument(

@@ -10,6 +10,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("algorithm", &["model", "table"], false),
     ("verify", &[], false),
     ("generalized", &[], false),
+    ("estimate", &["generalized"], false),
     ("coding", &["table"], false),
     (
         "spec",
@@ -43,6 +44,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
             "algorithm",
             "coding",
             "error",
+            "estimate",
             "generalized",
             "logical",
             "measure",

@@ -9,6 +9,7 @@ mod determinism;
 mod documents;
 mod engine;
 mod errors;
+mod estimate;
 mod hosts;
 mod leaks;
 mod measure;

@@ -1,0 +1,42 @@
+//! The figures of the papers, measured with this crate: tables and plots for docs/figures/.
+//!
+//! `cargo bench --bench figures` writes all of them, `cargo bench --bench figures -- identity_reserved` those of one
+//! paper. Data is read from ../shared/data, or made by sample_patients where that is not there.
+
+#![allow(clippy::expect_used, missing_docs)]
+
+mod identity_reserved;
+mod page;
+mod plot;
+
+use std::path::Path;
+use std::process::Command;
+
+use datafusion::common::Result;
+
+/// A paper's figures: the name of its page, and what writes it.
+type Paper = (&'static str, fn(&Path) -> Result<()>);
+
+const PAPERS: &[Paper] = &[("identity_reserved", identity_reserved::figures)];
+
+fn main() -> Result<()> {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/figures");
+    std::fs::create_dir_all(&folder)?;
+    for (name, figures) in PAPERS {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            figures(&folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a program prints, on one line.
+fn output(program: &str, arguments: &[&str]) -> String {
+    let done = Command::new(program).args(arguments).output();
+    let text = done.map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned());
+    text.unwrap_or_default()
+}

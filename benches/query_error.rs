@@ -1,0 +1,100 @@
+//! A workload of random count queries at once, against the same queries asked one by one in SQL.
+//!
+//! `cargo bench --bench query_error -- [individuals] [queries]` (defaults: 50,000 and 1,000)
+
+#![allow(clippy::expect_used, missing_docs)]
+
+use std::time::{Duration, Instant};
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::datatypes::Float64Type;
+use datafusion::prelude::SessionContext;
+use datafusion_anonymize::register_all;
+
+const COLUMNS: &str = "birth_month, birth_year, sex, race, education_years, marital_status";
+/// Queries that are asked one by one; asking all would take an hour.
+const ALONE: usize = 20;
+
+#[tokio::main]
+async fn main() {
+    let mut numbers = std::env::args().filter_map(|a| a.parse::<usize>().ok());
+    let individuals = numbers.next().unwrap_or(50_000);
+    let queries = numbers.next().unwrap_or(1_000);
+    let ctx = SessionContext::new();
+    register_all(&ctx).expect("functions are registered");
+
+    run(
+        &ctx,
+        &format!("CREATE TABLE original AS SELECT * FROM sample_patients({individuals})"),
+    )
+    .await;
+    let (_, took) = run(
+        &ctx,
+        &format!(
+            "CREATE TABLE published AS SELECT * FROM anonymize_eir(original, id => patient_id, \
+             qi => [{COLUMNS}], sensitive => diagnosis, l => 3, seed => 1)"
+        ),
+    )
+    .await;
+    let (counted, _) = run(&ctx, "SELECT count(*)::DOUBLE FROM original").await;
+    let records = counted[0].column(0).as_primitive::<Float64Type>().value(0);
+    println!("{records} records, published in {took:.2?}");
+
+    for (count, what, who) in [
+        ("records", "count(*)", "count(*)"),
+        (
+            "individuals",
+            "count(DISTINCT patient_id)",
+            "count(DISTINCT individual)",
+        ),
+    ] {
+        let call = |queries: usize, function: &str, more: &str| {
+            format!(
+                "SELECT * FROM {function}(original, published, id => patient_id, qi => [{COLUMNS}], \
+                 sensitive => diagnosis, queries => {queries}, dimensions => 2, selectivity => 0.1, \
+                 seed => 7, count => '{count}'{more})"
+            )
+        };
+        let (_, at_once) = run(&ctx, &call(queries, "query_error_summary", "")).await;
+        let (report, _) = run(
+            &ctx,
+            &call(ALONE, "query_error", ", show_predicates => true"),
+        )
+        .await;
+        let predicates: Vec<String> = report
+            .iter()
+            .flat_map(|batch| {
+                let texts = batch.column(2).as_string::<i32>();
+                texts
+                    .iter()
+                    .flatten()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let (mut exact, mut estimated) = (Duration::ZERO, Duration::ZERO);
+        for predicate in &predicates {
+            let sql = format!("SELECT {what} FROM original WHERE {predicate}");
+            exact += run(&ctx, &sql).await.1;
+            let query = format!("SELECT {who} FROM published WHERE {predicate}");
+            let query = query.replace('\'', "''");
+            let sql = format!("SELECT * FROM estimate(published, '{query}')");
+            estimated += run(&ctx, &sql).await.1;
+        }
+        let scale = queries as f64 / predicates.len() as f64;
+        let (exact, estimated) = (exact.as_secs_f64() * scale, estimated.as_secs_f64() * scale);
+        let at_once = at_once.as_secs_f64();
+        println!(
+            "{count}: {queries} queries at once {at_once:.2} s; one by one {exact:.1} s in SQL for the exact \
+             counts ({:.0} times as long) and {estimated:.1} s by estimate() (from {ALONE} queries)",
+            exact / at_once
+        );
+    }
+}
+
+async fn run(ctx: &SessionContext, sql: &str) -> (Vec<RecordBatch>, Duration) {
+    let start = Instant::now();
+    let frame = ctx.sql(sql).await.expect("the query is planned");
+    let batches = frame.collect().await.expect("the query runs");
+    (batches, start.elapsed())
+}

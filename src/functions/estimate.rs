@@ -1,0 +1,119 @@
+//! `estimate(published, 'SELECT count(*) FROM published WHERE age > 30 …')`: count queries over generalized tables.
+//!
+//! The query becomes an ordinary plan: predicates over generalized columns are calls of `match_fraction`, those over
+//! other columns stay as they are, and `estimate_count` adds up.
+//!
+//! ```text
+//! Projection      keys, estimate, standard_error, low, high
+//!   Aggregate       by keys: estimate_count(p)
+//!     Aggregate       by keys and individual
+//!       Projection      p of each record
+//!         Filter          what is known exactly
+//!           the published table
+//! ```
+
+mod condition;
+mod formula;
+mod plan;
+mod query;
+mod share;
+
+use std::sync::Arc;
+
+use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+
+use super::Argument;
+use super::question::{QuestionEntry, ToExpr};
+use crate::error;
+use crate::generalized::{is_generalized, value_type};
+use plan::Options;
+use query::Query;
+pub(super) use share::{list, scalar};
+
+/// The function's name.
+const NAME: &str = "estimate";
+
+const NAMED: &[&str] = &["id", "qi", "domain"];
+
+/// The function.
+pub(super) const ENTRY: QuestionEntry = QuestionEntry {
+    name: NAME,
+    relations: &["published"],
+    positional: &["query"],
+    plan,
+};
+
+fn refuse(message: impl AsRef<str>) -> DataFusionError {
+    error::call(NAME, message)
+}
+
+/// Plans a call.
+fn plan(
+    mut relations: Vec<LogicalPlan>,
+    arguments: &[(String, Argument)],
+    to_expr: &mut ToExpr,
+) -> Result<LogicalPlan> {
+    let mut sql = None;
+    let mut options = Options::default();
+    for (name, value) in arguments {
+        let refused = |allowed: &str| {
+            Err(error::argument(
+                NAME,
+                name,
+                format!("must be {allowed}, not {value}"),
+            ))
+        };
+        match name.as_str() {
+            "query" => match value {
+                Argument::Text(text) => sql = Some(text.clone()),
+                _ => return refused("a count query in quotes"),
+            },
+            "id" => match value.text() {
+                Some(id) => options.id = Some(id.to_owned()),
+                None => return refused("the name of one column"),
+            },
+            "qi" => match value.names() {
+                Some(names) => options.qi = names,
+                None => return refused("a list of column names"),
+            },
+            "domain" => match value {
+                Argument::Map(domains) => options.domains = domains.clone(),
+                _ => {
+                    return refused("a map from columns to [smallest, largest] or to their values");
+                }
+            },
+            _ => return Err(ENTRY.unknown(name, NAMED)),
+        }
+    }
+    let Some(sql) = sql else {
+        return Err(error::argument(
+            NAME,
+            "query",
+            "is missing: give a count query in quotes after the published table",
+        ));
+    };
+    let Some(published) = relations.pop() else {
+        return Err(error::argument(NAME, "published", "is missing"));
+    };
+    let (select, table) = query::parse(&sql)?;
+    let published = LogicalPlanBuilder::from(published).alias(table)?.build()?;
+    let options = options.checked(published.schema())?;
+    let schema = original_schema(published.schema())?;
+    let query = Query::read(*select, &schema, options.id.as_deref(), to_expr)?;
+    plan::plan(published, query, &options)
+}
+
+/// The schema as it was before generalization: the query is written as if the table still had it, and the engine checks
+/// the types of some expressions while it reads them.
+fn original_schema(published: &DFSchema) -> Result<DFSchema> {
+    let fields = published.iter().map(|(qualifier, field)| {
+        let data_type = value_type(field.data_type()).filter(|_| is_generalized(field.data_type()));
+        let field = match data_type {
+            Some(data_type) => Arc::new(field.as_ref().clone().with_data_type(data_type)),
+            None => Arc::clone(field),
+        };
+        (qualifier.cloned(), field)
+    });
+    DFSchema::new_with_metadata(fields.collect(), published.metadata().clone())
+}

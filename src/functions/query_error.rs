@@ -1,0 +1,256 @@
+//! `query_error(original, published, …)`: random count queries, answered from both tables.
+//!
+//! The workload is drawn from the domains of the original's columns and then answered in one pass over each table, all
+//! queries at once:
+//!
+//! ```text
+//! Projection        a row per query (or one row: the summary)
+//!   CrossJoin
+//!     Aggregate       exact answers from the original
+//!     Aggregate       estimates from the published table
+//! with the scalar subquery
+//!   Projection        the workload
+//!     Aggregate         smallest and largest or distinct values of each column of the original
+//! ```
+
+mod answers;
+mod arguments;
+mod draw;
+mod matches;
+mod predicate;
+mod report;
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Fields};
+use datafusion::common::Result;
+use datafusion::execution::FunctionRegistry;
+use datafusion::functions::core::expr_fn::{get_field, named_struct};
+use datafusion::functions_aggregate::expr_fn::{max, min};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit, scalar_subquery};
+
+use self::answers::workload_answers;
+use self::arguments::{Counted, Request};
+use self::matches::workload_matches;
+use super::Argument;
+use super::column_values::column_values;
+use super::question::{QuestionEntry, ToExpr};
+
+const NAME: &str = "query_error";
+
+/// One row per query.
+pub(super) const ENTRY: QuestionEntry = QuestionEntry {
+    name: NAME,
+    relations: &["original", "published"],
+    positional: &[],
+    plan: plan_report,
+};
+
+/// One row for all queries.
+pub(super) const SUMMARY: QuestionEntry = QuestionEntry {
+    name: "query_error_summary",
+    relations: &["original", "published"],
+    positional: &[],
+    plan: plan_summary,
+};
+
+/// Registers what the plans call.
+pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
+    registry.register_udf(draw::workload())?;
+    registry.register_udf(report::workload_report())?;
+    registry.register_udf(report::workload_summary())?;
+    registry.register_udaf(workload_answers())?;
+    registry.register_udaf(workload_matches())?;
+    Ok(())
+}
+
+fn plan_report(
+    relations: Vec<LogicalPlan>,
+    arguments: &[(String, Argument)],
+    _: &mut ToExpr,
+) -> Result<LogicalPlan> {
+    let request = Request::read(&ENTRY, &relations, arguments)?;
+    let builder = answered(&relations, &request, report::workload_report().as_ref())?;
+    let builder = builder.unnest_column("__result")?;
+    shown(builder, &report::report_fields())
+}
+
+fn plan_summary(
+    relations: Vec<LogicalPlan>,
+    arguments: &[(String, Argument)],
+    _: &mut ToExpr,
+) -> Result<LogicalPlan> {
+    let request = Request::read(&SUMMARY, &relations, arguments)?;
+    let builder = answered(&relations, &request, report::workload_summary().as_ref())?;
+    shown(builder, &report::summary_fields())
+}
+
+fn shown(builder: LogicalPlanBuilder, fields: &Fields) -> Result<LogicalPlan> {
+    let fields = fields
+        .iter()
+        .map(|f| get_field(col("__result"), f.name().as_str()).alias(f.name()));
+    builder.project(fields.collect::<Vec<_>>())?.build()
+}
+
+/// Both tables' answers, made into a result.
+fn answered(
+    relations: &[LogicalPlan],
+    request: &Request,
+    result: &datafusion::logical_expr::ScalarUDF,
+) -> Result<LogicalPlanBuilder> {
+    let [original, published] = relations else {
+        return datafusion::common::internal_err!("{NAME} takes two relations");
+    };
+    let workload = workload(original, request)?;
+    let exact = exact(original, request, &workload)?;
+    let estimated = estimated(published, request, &workload)?;
+    let names: Vec<Expr> = request.columns().map(|c| lit(c.name.as_str())).collect();
+    let names = datafusion::functions_nested::expr_fn::make_array(names);
+    let args = vec![
+        workload,
+        lit(""),
+        col("__exact"),
+        col("__estimated"),
+        lit(request.floor),
+        lit(request.show_predicates),
+        names,
+    ];
+    LogicalPlanBuilder::from(exact)
+        .cross_join(estimated)?
+        .project([result.call(args).alias("__result")])
+}
+
+/// The workload: drawn at once where all domains are given, else by a subquery over the original.
+fn workload(original: &LogicalPlan, request: &Request) -> Result<Expr> {
+    let (mut learned, mut columns) = (vec![], vec![]);
+    for (i, column) in request.columns().enumerate() {
+        let value = column.original.clone();
+        let domain = match &column.domain {
+            Some(domain) => lit(domain.clone()),
+            None if column.is_range => {
+                let (lo, hi) = (format!("__lo_{i}"), format!("__hi_{i}"));
+                learned.push(min(value.clone()).alias(&lo));
+                learned.push(max(value).alias(&hi));
+                named_struct(vec![lit("lo"), col(lo), lit("hi"), col(hi)])
+            }
+            None => {
+                let name = format!("__values_{i}");
+                learned.push(column_values().call(vec![value]).alias(&name));
+                col(name)
+            }
+        };
+        columns.push((column.name.clone(), column.value_type.clone(), domain));
+    }
+    let drawn = draw::call(&request.draw, columns);
+    if learned.is_empty() {
+        return Ok(drawn);
+    }
+    let plan = LogicalPlanBuilder::from(original.clone())
+        .aggregate(Vec::<Expr>::new(), learned)?
+        .project([drawn])?
+        .build()?;
+    Ok(scalar_subquery(Arc::new(plan)))
+}
+
+/// Positions of columns with a role, as [`Role::parse`](crate::estimate::Role::parse) reads them.
+fn roles(role: char, columns: std::ops::Range<usize>) -> String {
+    let words: Vec<String> = columns.map(|i| format!("{role}{i}")).collect();
+    words.join(" ")
+}
+
+fn exact(original: &LogicalPlan, request: &Request, workload: &Expr) -> Result<LogicalPlan> {
+    let columns: Vec<Expr> = request.columns().map(|c| c.original.clone()).collect();
+    let roles = roles('e', 0..columns.len());
+    let builder = LogicalPlanBuilder::from(original.clone());
+    let call = |roles: &str, columns: Vec<Expr>| {
+        let mut args = vec![workload.clone(), lit(roles)];
+        args.extend(columns);
+        args
+    };
+    let none = Vec::<Expr>::new();
+    match &request.counted {
+        Counted::Records => builder.aggregate(
+            none,
+            [workload_answers()
+                .call(call(&roles, columns))
+                .alias("__exact")],
+        )?,
+        Counted::Individuals { original: id, .. } => builder
+            .filter(id.clone().is_not_null())?
+            .aggregate(
+                [id.clone()],
+                [workload_matches()
+                    .call(call(&roles, columns))
+                    .alias("__bits")],
+            )?
+            .aggregate(
+                none,
+                [workload_answers()
+                    .call(call("b", vec![col("__bits")]))
+                    .alias("__exact")],
+            )?,
+    }
+    .build()
+}
+
+/// Estimates (Wang 2018, Eq. 19): records, or individuals once each (see E12 in docs/papers.md).
+fn estimated(published: &LogicalPlan, request: &Request, workload: &Expr) -> Result<LogicalPlan> {
+    let qi: Vec<Expr> = request.qi.iter().map(|c| c.published.clone()).collect();
+    let sensitive: Vec<Expr> = request
+        .sensitive
+        .iter()
+        .map(|c| c.published.clone())
+        .collect();
+    let exact_roles = roles('e', qi.len()..qi.len() + sensitive.len());
+    let qi_roles = roles('p', 0..qi.len());
+    let builder = LogicalPlanBuilder::from(published.clone());
+    let none = Vec::<Expr>::new();
+    let answers = |roles: String, columns: Vec<Expr>| {
+        let mut args = vec![workload.clone(), lit(roles)];
+        args.extend(columns);
+        workload_answers().call(args).alias("__estimated")
+    };
+    match &request.counted {
+        Counted::Records => builder.aggregate(
+            none,
+            [answers(
+                format!("{qi_roles} {exact_roles}"),
+                [qi, sensitive].concat(),
+            )],
+        )?,
+        Counted::Individuals { published: id, .. } => {
+            // An individual shows one tuple, so that grouping by it changes nothing.
+            let mut keys = vec![id.clone().alias("__individual")];
+            keys.extend(
+                qi.iter()
+                    .enumerate()
+                    .map(|(i, c)| c.clone().alias(format!("__qi_{i}"))),
+            );
+            let mut names: Vec<Expr> = (0..qi.len()).map(|i| col(format!("__qi_{i}"))).collect();
+            let mut args = vec![workload.clone(), lit(exact_roles.as_str())];
+            args.extend(sensitive.iter().cloned());
+            let (bits, roles) = if sensitive.is_empty() {
+                (vec![], qi_roles)
+            } else {
+                names.push(col("__bits"));
+                let bits = workload_matches().call(args).alias("__bits");
+                (vec![bits], format!("{qi_roles} b"))
+            };
+            builder
+                .filter(id.clone().is_not_null())?
+                .aggregate(keys, bits)?
+                .aggregate(none, [answers(roles, names)])?
+        }
+    }
+    .build()
+}
+
+/// The type under which values are compared.
+fn plain_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Dictionary(_, value) => plain_type(value),
+        DataType::RunEndEncoded(_, value) => plain_type(value.data_type()),
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,317 @@
+//! What a call of `query_error` says.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+use super::plain_type;
+use crate::error;
+use crate::estimate::Draw;
+use crate::functions::Argument;
+use crate::functions::domain::given_domain;
+use crate::functions::question::QuestionEntry;
+use crate::spec::INDIVIDUAL;
+
+const NAMED: &[&str] = &[
+    "id",
+    "qi",
+    "sensitive",
+    "categorical",
+    "domain",
+    "queries",
+    "dimensions",
+    "selectivity",
+    "seed",
+    "count",
+    "floor",
+    "show_predicates",
+];
+
+const MAX_QUERIES: u32 = 100_000;
+
+/// What is counted, with the columns that tell individuals apart in both tables.
+#[derive(Debug)]
+pub(super) enum Counted {
+    Records,
+    Individuals { original: Expr, published: Expr },
+}
+
+/// A column that queries ask for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub name: String,
+    pub original: Expr,
+    pub published: Expr,
+    /// The type of its original values.
+    pub value_type: DataType,
+    /// Whether ranges are asked for; else sets of values.
+    pub is_range: bool,
+    /// Its domain, if it was given.
+    pub domain: Option<ScalarValue>,
+}
+
+/// A call, checked against both tables.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub qi: Vec<Asked>,
+    pub sensitive: Option<Asked>,
+    pub counted: Counted,
+    pub draw: Draw,
+    pub floor: f64,
+    pub show_predicates: bool,
+}
+
+impl Request {
+    /// The columns that queries ask for: quasi-identifiers, then the sensitive one.
+    pub fn columns(&self) -> impl Iterator<Item = &Asked> {
+        self.qi.iter().chain(&self.sensitive)
+    }
+
+    /// Reads the arguments of a call.
+    pub fn read(
+        entry: &QuestionEntry,
+        relations: &[LogicalPlan],
+        arguments: &[(String, Argument)],
+    ) -> Result<Self> {
+        let function = entry.name;
+        let [original, published] = relations else {
+            return datafusion::common::internal_err!("{function} takes two relations");
+        };
+        if let Some((name, _)) = arguments.iter().find(|(n, _)| !NAMED.contains(&n.as_str())) {
+            return Err(entry.unknown(name, NAMED));
+        }
+        let given = Given {
+            function,
+            arguments,
+        };
+        let tables = Tables {
+            function,
+            original: original.schema(),
+            published: published.schema(),
+            categorical: given.names("categorical")?.unwrap_or_default(),
+            domains: given.domains()?,
+        };
+        let qi = given.names("qi")?.unwrap_or_default();
+        if qi.is_empty() {
+            return Err(error::argument(
+                function,
+                "qi",
+                "is missing: name the generalized columns",
+            ));
+        }
+        let sensitive = given.name("sensitive")?;
+        let id = given.name("id")?;
+        let qi = qi
+            .iter()
+            .map(|name| tables.asked("qi", name))
+            .collect::<Result<Vec<_>>>()?;
+        let dimensions = given.count("dimensions", 1, qi.len() as u64)?;
+        let draw = Draw {
+            queries: given
+                .count("queries", 1, MAX_QUERIES.into())?
+                .unwrap_or(1_000) as u32,
+            dimensions: dimensions.unwrap_or_else(|| 2.min(qi.len() as u64)) as u32,
+            selectivity: given.share("selectivity", false)?.unwrap_or(0.1),
+            seed: given.count("seed", 0, u64::MAX)?.unwrap_or(1),
+            sensitive: sensitive.is_some(),
+        };
+        Ok(Self {
+            sensitive: sensitive
+                .map(|name| tables.asked("sensitive", &name))
+                .transpose()?,
+            counted: tables.counted(given.choice("count", &["records", "individuals"])?, id)?,
+            draw,
+            floor: given.share("floor", true)?.unwrap_or(0.0),
+            show_predicates: given.flag("show_predicates")?,
+            qi,
+        })
+    }
+}
+
+/// The arguments of a call by name.
+struct Given<'a> {
+    function: &'a str,
+    arguments: &'a [(String, Argument)],
+}
+
+impl Given<'_> {
+    fn get(&self, name: &str) -> Option<&Argument> {
+        let found = self.arguments.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value)
+    }
+
+    /// Reads an argument, or says what is allowed.
+    fn read<T>(
+        &self,
+        name: &str,
+        allowed: &str,
+        read: impl Fn(&Argument) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        read(value).map(Some).ok_or_else(|| {
+            error::argument(
+                self.function,
+                name,
+                format!("must be {allowed}, not {value}"),
+            )
+        })
+    }
+
+    fn name(&self, name: &str) -> Result<Option<String>> {
+        let text = |value: &Argument| value.text().map(str::to_owned);
+        self.read(name, "the name of one column", text)
+    }
+
+    fn names(&self, name: &str) -> Result<Option<Vec<String>>> {
+        self.read(name, "a list of column names", Argument::names)
+    }
+
+    fn count(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>> {
+        let allowed = if most == u64::MAX {
+            "a whole number".to_owned()
+        } else {
+            format!("a whole number between {least} and {most}")
+        };
+        self.read(name, &allowed, |value| match value {
+            Argument::Number(digits) => {
+                let number = digits.parse().ok();
+                number.filter(|n| (least..=most).contains(n))
+            }
+            _ => None,
+        })
+    }
+
+    fn share(&self, name: &str, zero: bool) -> Result<Option<f64>> {
+        let allowed = if zero {
+            "a share between 0 and 1"
+        } else {
+            "a share above 0 and at most 1"
+        };
+        self.read(name, allowed, |value| match value {
+            Argument::Number(digits) => {
+                let share: Option<f64> = digits.parse().ok();
+                share.filter(|s| (0.0..=1.0).contains(s) && (zero || *s > 0.0))
+            }
+            _ => None,
+        })
+    }
+
+    fn flag(&self, name: &str) -> Result<bool> {
+        let flag = self.read(name, "true or false", |value| match value {
+            Argument::Boolean(flag) => Some(*flag),
+            _ => None,
+        })?;
+        Ok(flag.unwrap_or(false))
+    }
+
+    fn choice(&self, name: &str, choices: &[&'static str]) -> Result<&'static str> {
+        let allowed = format!("one of '{}'", choices.join("', '"));
+        let choice = self.read(name, &allowed, |value| {
+            let text = value.text()?;
+            choices.iter().find(|c| **c == text).copied()
+        })?;
+        Ok(choice.unwrap_or(choices[0]))
+    }
+
+    fn domains(&self) -> Result<Vec<(String, Argument)>> {
+        let allowed = "a map from columns to [smallest, largest] or to their values";
+        let domains = self.read("domain", allowed, |value| match value {
+            Argument::Map(entries) => Some(entries.clone()),
+            _ => None,
+        })?;
+        Ok(domains.unwrap_or_default())
+    }
+}
+
+/// Both tables, and what is said of their columns.
+struct Tables<'a> {
+    function: &'a str,
+    original: &'a DFSchema,
+    published: &'a DFSchema,
+    categorical: Vec<String>,
+    domains: Vec<(String, Argument)>,
+}
+
+impl Tables<'_> {
+    fn asked(&self, argument: &str, name: &str) -> Result<Asked> {
+        let (original, data_type) = self.find(argument, name, self.original, "original")?;
+        let (published, _) = self.find(argument, name, self.published, "published")?;
+        let value_type = plain_type(&data_type);
+        let names = value_type == DataType::Utf8
+            || value_type == DataType::Boolean
+            || argument == "sensitive"
+            || self.categorical.iter().any(|c| c == name);
+        if value_type.is_nested() || matches!(value_type, DataType::Binary | DataType::BinaryView) {
+            return Err(error::argument(
+                self.function,
+                argument,
+                format!(
+                    "names column '{name}' of type {data_type}, about which nothing can be asked"
+                ),
+            ));
+        }
+        let given = self.domains.iter().find(|(c, _)| c == name);
+        let domain = given
+            .map(|(_, domain)| given_domain(self.function, name, Some(&value_type), !names, domain))
+            .transpose()?;
+        Ok(Asked {
+            name: name.to_owned(),
+            original,
+            published,
+            value_type,
+            is_range: !names,
+            domain,
+        })
+    }
+
+    fn counted(&self, choice: &str, id: Option<String>) -> Result<Counted> {
+        if choice == "records" {
+            return Ok(Counted::Records);
+        }
+        let Some(id) = id else {
+            return Err(error::argument(
+                self.function,
+                "id",
+                "is missing: name the column that tells individuals apart",
+            ));
+        };
+        let (original, _) = self.find("id", &id, self.original, "original")?;
+        let pseudonym = self
+            .published
+            .fields()
+            .iter()
+            .any(|f| f.name() == INDIVIDUAL);
+        let id = if pseudonym { INDIVIDUAL } else { &id };
+        let (published, _) = self.find("id", id, self.published, "published")?;
+        Ok(Counted::Individuals {
+            original,
+            published,
+        })
+    }
+
+    fn find(
+        &self,
+        argument: &str,
+        name: &str,
+        schema: &DFSchema,
+        table: &str,
+    ) -> Result<(Expr, DataType)> {
+        let found = schema.iter().find(|(_, field)| field.name() == name);
+        if let Some((qualifier, field)) = found {
+            let column = Expr::Column(Column::new(qualifier.cloned(), name));
+            return Ok((column, field.data_type().clone()));
+        }
+        let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        let nearest = error::did_you_mean(name, names.iter().copied());
+        Err(error::argument(
+            self.function,
+            argument,
+            format!(
+                "names column '{name}', which the {table} table does not have{nearest} (columns: {})",
+                names.join(", ")
+            ),
+        ))
+    }
+}
