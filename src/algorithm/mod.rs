@@ -3,6 +3,7 @@
 mod danonyir;
 mod full_domain;
 mod geneir;
+mod optimized;
 mod trees;
 
 use std::fmt::Debug;
@@ -13,6 +14,7 @@ use crate::table::{Block, Region};
 
 pub use danonyir::Danonyir;
 pub use geneir::GeneIr;
+pub use optimized::Optimized;
 
 /// A way of forming classes.
 pub trait Algorithm: Debug + Send + Sync {
@@ -93,8 +95,8 @@ pub struct AlgorithmEntry {
     pub build: fn(&Parameters) -> Result<Box<dyn Algorithm>, ParameterError>,
 }
 
-/// All algorithms.
-pub static ALGORITHMS: &[&AlgorithmEntry] = &[&danonyir::ENTRY, &geneir::ENTRY];
+/// All algorithms; the first is the default.
+pub static ALGORITHMS: &[&AlgorithmEntry] = &[&optimized::ENTRY, &danonyir::ENTRY, &geneir::ENTRY];
 
 /// The algorithm of that name.
 pub fn find(name: &str) -> Option<&'static AlgorithmEntry> {

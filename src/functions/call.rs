@@ -102,7 +102,7 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
     },
     ArgumentEntry {
         name: "algorithm",
-        help: "how classes are formed (default: 'danonyir')",
+        help: "how classes are formed (default: 'optimized')",
         read: |spec, value, _| {
             let name = value.text().ok_or("must be a name in quotes")?;
             Ok(spec.with_algorithm(name))

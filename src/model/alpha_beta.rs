@@ -186,7 +186,69 @@ impl Tally for Shares {
             && self.model.beta.at_least(self.most_common, whole)
     }
 
+    /// A member that makes no value more common than is allowed in a class of the smallest size or of this size.
+    fn helps(&self, member: Member<'_>) -> bool {
+        let (whole, least) = match self.model.of {
+            Of::Records => (self.records + u64::from(member.records), 0),
+            Of::Individuals => (self.individuals + 1, self.model.min_individuals() as u64),
+        };
+        let mut pairs = member.fingerprint.iter().zip(member.counts);
+        pairs.all(|(value, records)| {
+            let more = match self.model.of {
+                Of::Records => u64::from(*records),
+                Of::Individuals => 1,
+            };
+            let count = self.values.get(value).copied().unwrap_or(0) + more;
+            self.model.beta.at_least(count, whole.max(least))
+        })
+    }
+
     fn clear(&mut self) {
-        *self = Self::new(self.model);
+        self.individuals = 0;
+        self.records = 0;
+        self.most_records = 0;
+        // A map that was large once takes long to clear.
+        if self.values.capacity() > 1024 {
+            self.values = HashMap::new();
+        }
+        self.values.clear();
+        self.most_common = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn helps(entry: &ModelEntry, class: &[&[u32]], fingerprint: &[u32]) -> bool {
+        let mut parameters = Parameters::default();
+        for (parameter, share) in entry.parameters.iter().zip(["0.5", "0.4"]) {
+            parameters.set(parameter.name, parameter.parse(share).unwrap());
+        }
+        let member = |fingerprint| Member {
+            records: 2,
+            fingerprint,
+            counts: &[1, 1],
+        };
+        let mut tally = (entry.build)(&parameters).unwrap().tally();
+        for fingerprint in class {
+            tally.add(member(fingerprint));
+        }
+        tally.helps(member(fingerprint))
+    }
+
+    #[test]
+    fn members_help_that_make_no_value_too_common() {
+        // Three individuals are the fewest; two of five may share a value.
+        assert!(!helps(&EIR_ENTRY, &[&[0, 1]], &[0, 2]));
+        assert!(helps(&EIR_ENTRY, &[&[0, 1]], &[2, 3]));
+        assert!(helps(
+            &EIR_ENTRY,
+            &[&[0, 1], &[2, 3], &[4, 5], &[6, 7]],
+            &[0, 8]
+        ));
+        // Two of four records are too many, two of six are not.
+        assert!(!helps(&IR_ENTRY, &[&[0, 1]], &[0, 2]));
+        assert!(helps(&IR_ENTRY, &[&[0, 1], &[2, 3]], &[0, 4]));
     }
 }

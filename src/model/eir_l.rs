@@ -230,6 +230,16 @@ impl Tally for EirTally {
         self.satisfied
     }
 
+    /// A member that the witness does not hit calls for one more value.
+    fn helps(&self, member: Member<'_>) -> bool {
+        let hit = |code: &u32| {
+            let value = self.family.value(*code);
+            value.is_some_and(|value| self.witness.contains(&value))
+        };
+        let values = member.certain();
+        !(values.is_empty() || self.refuted && values.iter().any(hit))
+    }
+
     fn clear(&mut self) {
         self.family.clear();
         self.packing.clear();
@@ -302,6 +312,16 @@ mod tests {
         assert!(satisfied(2, &[&[], &[2], &[1]]));
         assert!(feasible(2, &[&[], &[1]]).is_err());
         assert_eq!(feasible(2, &[]).unwrap_err().best, None);
+    }
+
+    #[test]
+    fn members_help_that_few_values_do_not_hit() {
+        let mut tally = model(3).tally();
+        tally.add(member(&[0, 1]));
+        tally.add(member(&[0]));
+        assert!(!tally.satisfied());
+        assert!(!tally.helps(member(&[0, 2])) && !tally.helps(member(&[])));
+        assert!(tally.helps(member(&[2, 3])));
     }
 
     #[test]

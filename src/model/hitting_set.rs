@@ -119,6 +119,11 @@ impl Family {
         &self.members[self.offsets[individual] as usize..self.offsets[individual + 1] as usize]
     }
 
+    /// The local number of a code that some fingerprint has.
+    pub(super) fn value(&self, code: u32) -> Option<u32> {
+        self.values.known(code)
+    }
+
     /// Number of individuals with a value.
     pub(super) fn frequency(&self, value: u32) -> u32 {
         self.frequency[value as usize]

@@ -111,8 +111,33 @@ impl Tally for Distinct {
         self.individuals >= self.model.k && self.values.len() as u64 >= self.model.l
     }
 
+    /// A member with a value that no other has, while values are needed.
+    fn helps(&self, member: Member<'_>) -> bool {
+        self.values.len() as u64 >= self.model.l
+            || known(&member).any(|value| !self.values.contains(&value))
+    }
+
     fn clear(&mut self) {
         self.individuals = 0;
         self.values.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_help_that_bring_a_value_until_there_are_enough() {
+        let member = |fingerprint| Member {
+            records: 1,
+            fingerprint,
+            counts: &[1, 1],
+        };
+        let mut tally = IrKl { k: 3, l: 3 }.tally();
+        tally.add(member(&[0, 1]));
+        assert!(tally.helps(member(&[1, 2])) && !tally.helps(member(&[1, NULL_CODE])));
+        tally.add(member(&[2]));
+        assert!(tally.helps(member(&[1])));
     }
 }

@@ -39,6 +39,13 @@ pub trait Tally: Send {
     /// Whether the class as counted satisfies the model. Exact, or a safe "no".
     fn satisfied(&mut self) -> bool;
 
+    /// Whether a further member would bring a class that is not satisfied nearer to it, as far as can be told at
+    /// little cost. Decides nothing about privacy: algorithms that look for good members ask it.
+    fn helps(&self, member: Member<'_>) -> bool {
+        let _ = member;
+        true
+    }
+
     /// Forgets all members.
     fn clear(&mut self);
 }

@@ -97,7 +97,7 @@ impl Spec {
             hierarchies: BTreeMap::new(),
             one_row_per_individual: false,
             parameters: BTreeMap::new(),
-            algorithm: "danonyir".to_owned(),
+            algorithm: algorithm::ALGORITHMS[0].name.to_owned(),
             block: None,
             notation: Notation::default(),
             null_id: NullId::default(),

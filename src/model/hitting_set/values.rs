@@ -50,6 +50,12 @@ impl ValueIndex {
         self.slots[slot].value
     }
 
+    /// The number of a code that has one.
+    pub(super) fn known(&self, code: u32) -> Option<u32> {
+        let slot = self.slots[self.find(code)];
+        (slot.epoch == self.epoch).then_some(slot.value)
+    }
+
     fn find(&self, code: u32) -> usize {
         let last = self.slots.len() - 1;
         // Fibonacci hashing: codes are dense small numbers, any odd multiplier spreads them.

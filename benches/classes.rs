@@ -1,0 +1,217 @@
+//! Forming classes without a session: time and loss of every algorithm, as ratios within one run.
+//!
+//! `cargo bench --bench classes`; with `ANONYMIZE_DATA=<folder>` also on `informs2005_1m.parquet` and `adult.parquet`.
+//!
+//! Times are seconds of this thread on a processor where the kernel tells them, else seconds that passed.
+
+#![allow(clippy::expect_used, missing_docs)]
+
+#[path = "classes/naive.rs"]
+mod naive;
+#[path = "classes/tables.rs"]
+mod tables;
+
+use std::fs;
+use std::time::Instant;
+
+use datafusion::common::Result;
+use datafusion_anonymize::algorithm::{self, Algorithm, Cancel, Classes};
+use datafusion_anonymize::model::{self, Model, Parameters, Value};
+use datafusion_anonymize::table::{Block, Region};
+
+const INDIVIDUALS: usize = 50_000;
+const EFFORTS: [u64; 4] = [0, 1, 3, 10];
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let sample = tables::sample(INDIVIDUALS).await?;
+    println!("## DAnonyIR by looking at everything and by its index, the same classes\n");
+    naive_and_index(&sample);
+
+    println!("\n## Loss and time by effort");
+    efforts("sample", &sample);
+    match tables::informs().await? {
+        Some(block) => efforts("informs2005_1m", &block),
+        None => println!("\ninforms2005_1m.parquet is not there"),
+    }
+
+    println!("\n## Ten times as many individuals\n");
+    growth(&tables::sample(INDIVIDUALS / 10).await?, &sample);
+
+    println!("\n## Adult, 10-anonymity, one thread");
+    match tables::adult().await? {
+        Some(block) => adult(&block),
+        None => println!("\nadult.parquet is not there"),
+    }
+    Ok(())
+}
+
+fn naive_and_index(block: &Block) {
+    heading(&["model", "by looking, s", "by index, s", "ratio"]);
+    for (name, model) in [eir(6), ir(6, 6)] {
+        let (slow, by_looking) = timed(|| naive::form_classes(block, model.as_ref()));
+        let (fast, by_index) = timed(|| form(danonyir().as_ref(), block, model.as_ref()));
+        assert_eq!(by_looking, by_index, "the index changes nothing");
+        println!("| {name} | {slow:.2} | {fast:.3} | {:.0} |", slow / fast);
+    }
+}
+
+fn efforts(table: &str, block: &Block) {
+    println!("\n{table}, {} individuals\n", block.len());
+    heading(&[
+        "model",
+        "algorithm",
+        "s",
+        "times danonyir",
+        "NLoss",
+        "of danonyir",
+        "suppressed",
+    ]);
+    let models = [
+        ir(6, 6),
+        eir(6),
+        shares("ir_alpha_beta_anonymity", "0.4", "0.6"),
+        shares("eir_alpha_beta_anonymity", "0.4", "0.6"),
+        shares("eir_alpha_beta_anonymity", "0.6", "0.4"),
+    ];
+    for (name, model) in models {
+        let (seconds, printed) = timed(|| form(danonyir().as_ref(), block, model.as_ref()));
+        let loss = nloss(block, &printed);
+        let suppressed = printed.suppressed.len();
+        println!("| {name} | danonyir | {seconds:.3} | 1 | {loss:.4} | 1 | {suppressed} |");
+        for effort in EFFORTS {
+            let (own_seconds, classes) =
+                timed(|| form(optimized(effort).as_ref(), block, model.as_ref()));
+            let own_loss = nloss(block, &classes);
+            assert!(own_loss <= loss, "never worse");
+            println!(
+                "| {name} | optimized, effort {effort} | {own_seconds:.3} | {:.1} | {own_loss:.4} | {:.3} | {} |",
+                own_seconds / seconds,
+                own_loss / loss,
+                classes.suppressed.len()
+            );
+        }
+    }
+}
+
+fn growth(small: &Block, large: &Block) {
+    heading(&["model", "algorithm", "small, s", "large, s", "ratio"]);
+    for (name, model) in [ir(6, 6), eir(6)] {
+        for (label, algorithm) in [("danonyir", danonyir()), ("optimized", optimized(3))] {
+            let (few, _) = timed(|| form(algorithm.as_ref(), small, model.as_ref()));
+            let (many, _) = timed(|| form(algorithm.as_ref(), large, model.as_ref()));
+            println!(
+                "| {name} | {label} | {few:.3} | {many:.3} | {:.1} |",
+                many / few
+            );
+        }
+    }
+}
+
+fn adult(block: &Block) {
+    println!("\n{} individuals\n", block.len());
+    heading(&["algorithm", "s", "rows a second", "NCP"]);
+    let model = built("ir_k_anonymity", &[("k", Value::Integer(10))]);
+    let line = |label: String, algorithm: Box<dyn Algorithm>| {
+        let (seconds, classes) = timed(|| form(algorithm.as_ref(), block, model.as_ref()));
+        let rows = block.len() as f64 / seconds;
+        println!(
+            "| {label} | {seconds:.3} | {rows:.0} | {:.4} |",
+            nloss(block, &classes)
+        );
+    };
+    line("danonyir".to_owned(), danonyir());
+    for effort in EFFORTS {
+        line(format!("optimized, effort {effort}"), optimized(effort));
+    }
+}
+
+fn danonyir() -> Box<dyn Algorithm> {
+    let entry = algorithm::find("danonyir").expect("it is in the list");
+    (entry.build)(&Parameters::default()).expect("it has no options")
+}
+
+fn optimized(effort: u64) -> Box<dyn Algorithm> {
+    let entry = algorithm::find("optimized").expect("it is in the list");
+    let mut options = Parameters::default();
+    options.set("effort", Value::Integer(effort));
+    (entry.build)(&options).expect("the effort is valid")
+}
+
+type Named = (String, Box<dyn Model>);
+
+fn eir(l: u64) -> Named {
+    let model = built("eir_l_diversity", &[("l", Value::Integer(l))]);
+    (model.describe(), model)
+}
+
+fn ir(k: u64, l: u64) -> Named {
+    let parameters = [("k", Value::Integer(k)), ("l", Value::Integer(l))];
+    let model = built("ir_kl_anonymity", &parameters);
+    (model.describe(), model)
+}
+
+fn shares(name: &str, alpha: &str, beta: &str) -> Named {
+    let share = |text: &str| Value::Ratio(text.parse().expect("a decimal"));
+    let model = built(name, &[("alpha", share(alpha)), ("beta", share(beta))]);
+    (model.describe(), model)
+}
+
+fn built(name: &str, values: &[(&str, Value)]) -> Box<dyn Model> {
+    let entry = model::find(name).expect("the model is in the list");
+    let mut parameters = Parameters::default();
+    for (name, value) in values {
+        parameters.set(*name, *value);
+    }
+    (entry.build)(&parameters).expect("the parameters are valid")
+}
+
+fn form(algorithm: &dyn Algorithm, block: &Block, model: &dyn Model) -> Classes {
+    let cancel = Cancel::default();
+    algorithm
+        .form_classes(block, model, &cancel)
+        .expect("nobody cancels")
+}
+
+/// Mean loss of a cell (Wang 2018, Eqs. 13–15); a suppressed record has lost all its cells.
+fn nloss(block: &Block, classes: &Classes) -> f64 {
+    let columns = block.quasi_identifiers().len() as f64;
+    let records: f64 = (0..block.len() as u32)
+        .map(|i| f64::from(block.records(i)))
+        .sum();
+    let regions = classes
+        .classes
+        .iter()
+        .filter_map(|class| Region::covering(block, class));
+    let lost: f64 = regions
+        .map(|region| region.records() as f64 * region.loss() as f64 / block.full() as f64)
+        .sum();
+    let suppressed: f64 = classes
+        .suppressed
+        .iter()
+        .map(|i| f64::from(block.records(*i)))
+        .sum();
+    (lost + suppressed * columns) / (records * columns)
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let (start, busy) = (Instant::now(), busy_seconds());
+    let result = work();
+    let seconds = match (busy, busy_seconds()) {
+        (Some(before), Some(after)) => after - before,
+        _ => start.elapsed().as_secs_f64(),
+    };
+    (seconds, result)
+}
+
+/// How long this thread was on a processor.
+fn busy_seconds() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds / 1e9)
+}
+
+fn heading(columns: &[&str]) {
+    println!("| {} |", columns.join(" | "));
+    println!("|{}", "---|".repeat(columns.len()));
+}
