@@ -14,16 +14,19 @@
 //! ```
 
 pub mod algorithm;
+pub mod anatomize;
 mod codec;
 mod coding;
 mod error;
 mod estimate;
+pub mod fingerprint;
 mod functions;
 pub mod generalized;
 mod logical;
 mod measure;
 pub mod metric;
 pub mod model;
+pub mod personalized;
 mod physical;
 mod planner;
 mod register;

@@ -88,13 +88,18 @@ fn axes() -> Vec<Axis> {
             name: "l",
             label: "l",
             fixed: "6 quasi-identifiers, k = l",
-            points: (2..=10).map(|l| (l as f64, 6, Requirement::Count(l))).collect(),
+            points: (2..=10)
+                .map(|l| (l as f64, 6, Requirement::Count(l)))
+                .collect(),
         },
         Axis {
             name: "qi",
             label: "quasi-identifiers",
             fixed: "k = l = 6",
-            points: sizes.clone().map(|d| (d as f64, d, Requirement::Count(6))).collect(),
+            points: sizes
+                .clone()
+                .map(|d| (d as f64, d, Requirement::Count(6)))
+                .collect(),
         },
         Axis {
             name: "alpha",
@@ -112,7 +117,9 @@ fn axes() -> Vec<Axis> {
             name: "alpha_beta_qi",
             label: "quasi-identifiers",
             fixed: "α = 0.6, β = 0.4",
-            points: sizes.map(|d| (d as f64, d, Requirement::Shares(0.6, 0.4))).collect(),
+            points: sizes
+                .map(|d| (d as f64, d, Requirement::Shares(0.6, 0.4)))
+                .collect(),
         },
     ]
 }
@@ -125,7 +132,11 @@ pub fn figures(folder: &Path) -> Result<()> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let real = data.join("informs2005_1m.parquet").exists();
     runtime.block_on(load(&ctx, &data, real))?;
-    let source = if real { "`informs2005_1m`" } else { "`sample_patients(20000)`" };
+    let source = if real {
+        "`informs2005_1m`"
+    } else {
+        "`sample_patients(20000)`"
+    };
     let mut page = Page::new(
         folder,
         "identity_reserved",
@@ -144,7 +155,11 @@ pub fn figures(folder: &Path) -> Result<()> {
         for curve in CURVES {
             let mut measured = vec![];
             for &(_, qi, requirement) in &axis.points {
-                let dimensions = if axis.label == "quasi-identifiers" { qi } else { 1 };
+                let dimensions = if axis.label == "quasi-identifiers" {
+                    qi
+                } else {
+                    1
+                };
                 let point = measure(&ctx, &data, real, curve, qi, dimensions, requirement);
                 measured.push(runtime.block_on(point)?);
             }
@@ -155,7 +170,9 @@ pub fn figures(folder: &Path) -> Result<()> {
     }
     type Value = fn(&Measured) -> f64;
     let measures: [(&str, &str, [usize; 2], Value); 4] = [
-        ("vulnerable", "vulnerable classes, v", [2, 3], |m| m.vulnerable),
+        ("vulnerable", "vulnerable classes, v", [2, 3], |m| {
+            m.vulnerable
+        }),
         ("loss", "information loss", [4, 5], |m| m.loss),
         ("error", "mean relative query error", [6, 7], |m| m.error),
         ("time", "seconds", [8, 9], |m| m.seconds),
@@ -165,10 +182,16 @@ pub fn figures(folder: &Path) -> Result<()> {
             let figure = figures[usize::from(axis.name.contains("alpha") || axis.name == "beta")];
             let series = CURVES.iter().zip(curves).map(|(curve, measured)| {
                 let x = axis.points.iter().map(|p| p.0);
-                (curve.0.to_owned(), x.zip(measured.iter().map(value)).collect())
+                (
+                    curve.0.to_owned(),
+                    x.zip(measured.iter().map(value)).collect(),
+                )
             });
             let plot = Plot {
-                title: format!("Figure {figure}: {label} by {} ({})", axis.label, axis.fixed),
+                title: format!(
+                    "Figure {figure}: {label} by {} ({})",
+                    axis.label, axis.fixed
+                ),
                 x: axis.label.to_owned(),
                 y: label.to_owned(),
                 series: series.collect(),
@@ -182,7 +205,10 @@ pub fn figures(folder: &Path) -> Result<()> {
 
 async fn load(ctx: &SessionContext, data: &Path, real: bool) -> Result<()> {
     let sql = if real {
-        format!("CREATE TABLE t AS SELECT * FROM '{}'", data.join("informs2005_1m.parquet").display())
+        format!(
+            "CREATE TABLE t AS SELECT * FROM '{}'",
+            data.join("informs2005_1m.parquet").display()
+        )
     } else {
         let columns: Vec<&str> = QI.iter().map(|(c, _)| *c).collect();
         format!(
@@ -208,10 +234,13 @@ async fn measure(
     let columns: Vec<&str> = QI[..qi].iter().map(|(c, _)| *c).collect();
     let categorical: Vec<&str> = QI[..qi].iter().filter(|c| c.1).map(|c| c.0).collect();
     let roles = format!("qi => [{}], sensitive => icd9", columns.join(", "));
-    let hierarchies = columns.iter().filter(|_| real && algorithm == "geneir").map(|column| {
-        let file = data.join(format!("hierarchies/informs_{column}.csv"));
-        format!("{column}: '{}'", file.display())
-    });
+    let hierarchies = columns
+        .iter()
+        .filter(|_| real && algorithm == "geneir")
+        .map(|column| {
+            let file = data.join(format!("hierarchies/informs_{column}.csv"));
+            format!("{column}: '{}'", file.display())
+        });
     let hierarchies: Vec<String> = hierarchies.collect();
     let hierarchy = match hierarchies.is_empty() {
         true => String::new(),
@@ -226,7 +255,8 @@ async fn measure(
     let begin = Instant::now();
     let batches = collect(Arc::clone(&plan), ctx.task_ctx()).await?;
     let seconds = begin.elapsed().as_secs_f64();
-    let summary = Summary::of(&plan).ok_or_else(|| DataFusionError::Internal("no summary".to_owned()))?;
+    let summary =
+        Summary::of(&plan).ok_or_else(|| DataFusionError::Internal("no summary".to_owned()))?;
     let _ = ctx.deregister_table("release")?;
     let release = MemTable::try_new(plan.schema(), vec![batches])?;
     ctx.register_table("release", Arc::new(release))?;
@@ -251,13 +281,17 @@ async fn number(ctx: &SessionContext, sql: &str) -> Result<f64> {
     let batches = ctx.sql(sql).await?.collect().await?;
     let column = batches.first().map(|batch| Arc::clone(batch.column(0)));
     let column = column.ok_or_else(|| DataFusionError::Internal("no result".to_owned()))?;
-    Ok(cast(&column, &DataType::Float64)?.as_primitive::<Float64Type>().value(0))
+    Ok(cast(&column, &DataType::Float64)?
+        .as_primitive::<Float64Type>()
+        .value(0))
 }
 
 /// What the paper says in ratios.
 fn ratios(all: &[(Axis, Vec<Vec<Measured>>)]) -> String {
     let ratio = |above: usize, below: usize| {
-        let points = all.iter().flat_map(|(_, curves)| curves[above].iter().zip(&curves[below]));
+        let points = all
+            .iter()
+            .flat_map(|(_, curves)| curves[above].iter().zip(&curves[below]));
         let ratios = points.map(|(a, b)| a.loss / b.loss);
         let (lo, hi) = ratios.fold((f64::MAX, f64::MIN), |(lo, hi), r| (lo.min(r), hi.max(r)));
         format!("{lo:.2} to {hi:.2}")

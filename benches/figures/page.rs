@@ -38,15 +38,26 @@ impl Page {
         plot.write(&folder.join(format!("{name}.svg")))
             .map_err(|e| DataFusionError::External(e.to_string().into()))?;
         let place = folder.file_name().unwrap_or_default().to_string_lossy();
-        let mut table = format!("\n## {}\n\n![{}]({place}/{name}.svg)\n\n", plot.title, plot.title);
+        let mut table = format!(
+            "\n## {}\n\n![{}]({place}/{name}.svg)\n\n",
+            plot.title, plot.title
+        );
         let names: Vec<&str> = plot.series.iter().map(|(name, _)| name.as_str()).collect();
         let _ = writeln!(table, "| {} | {} |", plot.x, names.join(" | "));
         let _ = writeln!(table, "|---|{}", "---|".repeat(names.len()));
         let rows = plot.series.first().map_or(0, |(_, points)| points.len());
         for row in 0..rows {
-            let cells = plot.series.iter().map(|(_, points)| format!("{:.4}", points[row].1));
+            let cells = plot
+                .series
+                .iter()
+                .map(|(_, points)| format!("{:.4}", points[row].1));
             let cells: Vec<String> = cells.collect();
-            let _ = writeln!(table, "| {} | {} |", plot.series[0].1[row].0, cells.join(" | "));
+            let _ = writeln!(
+                table,
+                "| {} | {} |",
+                plot.series[0].1[row].0,
+                cells.join(" | ")
+            );
         }
         self.text += &table;
         Ok(())

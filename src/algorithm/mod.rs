@@ -1,8 +1,14 @@
 //! Algorithms: ways of forming classes so that a model holds at low loss. One file each, and the list [`ALGORITHMS`].
 
+mod best_cut;
 mod danonyir;
 mod full_domain;
 mod geneir;
+mod incognito;
+mod judge;
+mod localpk;
+pub mod measure;
+mod mondrian;
 mod optimized;
 mod trees;
 
@@ -12,8 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::model::{Model, Parameter, ParameterError, Parameters};
 use crate::table::{Block, Region};
 
+pub use best_cut::{BestCut, ENTRY as BEST_CUT};
 pub use danonyir::Danonyir;
 pub use geneir::GeneIr;
+pub use incognito::{ENTRY as INCOGNITO, Incognito};
+pub use localpk::{ENTRY as LOCALPK, Localpk};
+pub use mondrian::{ENTRY as MONDRIAN, Mondrian};
 pub use optimized::Optimized;
 
 /// A way of forming classes.

@@ -97,28 +97,23 @@ impl Algorithm for Optimized {
         let neighbours = cloud.neighbours(looks(block), cancel)?;
         let mut groups = Groups::new(block, &shape, &points);
         let mut judge = Judge::new(block, model);
-        let left = start::grow(&mut groups, &mut cloud, &mut judge, cancel)?;
+        start::grow(&mut groups, &mut cloud, &mut judge, cancel)?;
         drop(cloud);
         let mut search = Search::new(groups, judge, neighbours, cancel);
-        search.place(&left)?;
+        search.place(0, false)?;
 
         let printed = Danonyir::new().form_classes(block, model, cancel)?;
+        let left = printed.suppressed.len();
+        search.place(left, true)?;
         let mut other = Groups::new(block, &shape, &points);
         for class in printed.classes {
             other.add(class);
         }
-        let better = other.total() < search.groups.total()
-            || printed.suppressed.len() < search.groups.suppressed();
-        if better {
+        if left < search.groups.suppressed().len() || other.total() < search.groups.total() {
             search.groups = other;
         }
         search.run(self.effort)?;
-        let (classes, suppressed) = search.groups.into_classes();
-        Ok(Classes {
-            classes,
-            suppressed,
-            ..Classes::default()
-        })
+        Ok(search.groups.into_classes())
     }
 }
 

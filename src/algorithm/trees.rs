@@ -58,6 +58,18 @@ impl Tree {
         self.losses[node as usize]
     }
 
+    /// Levels from a node to where nothing is said any more: a missing value has one, and whether values that are there
+    /// share a class with missing ones is no level of its own.
+    pub fn rise(&self, node: u32) -> u32 {
+        let missing = self.top != ROOT && node == self.hierarchy.len() - 1;
+        let depth = self.hierarchy.depth(node);
+        if missing {
+            depth
+        } else {
+            depth.saturating_sub(self.top)
+        }
+    }
+
     /// How often "one level up" can be said of the whole column.
     pub fn levels(&self) -> u32 {
         self.height + u32::from(self.top != ROOT)
@@ -84,6 +96,13 @@ impl Tree {
     /// missing publishes no node, whatever this says.
     pub fn given(&self, node: u32) -> Option<u32> {
         Some(node.saturating_sub(self.top)).filter(|node| *node < self.given)
+    }
+
+    /// The node of a hierarchy that the column came with, where a class publishes it instead of `smallest`; `None` if
+    /// values of the class are missing, so that it publishes none.
+    pub fn at_given(&self, node: u32, smallest: u32) -> Option<u32> {
+        let node = node + self.top;
+        self.hierarchy.is_below(smallest, node).then_some(node)
     }
 
     /// A tree over leaves in the order of `base`, to which [`NULL_CODE`]s among `ends` add the leaf for "missing".

@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn records_that_are_individuals_weigh_in_the_sample() {
         // Three of four records have the same quasi-identifiers, and so the same order in the profile.
-        let tuple = |i: usize| if i % 4 == 0 { i as i32 } else { -1 };
+        let tuple = |i: usize| if i.is_multiple_of(4) { i as i32 } else { -1 };
         let rows: Vec<_> = (0..40_000)
             .map(|i| (tuple(i), orders_of(tuple(i) as u64)))
             .collect();

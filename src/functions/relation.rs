@@ -146,7 +146,10 @@ impl Call {
 
     /// `hierarchy(source)` or `hierarchy(input, column => …, by => …)`.
     fn hierarchy(self, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
-        let inputs = self.unnamed.into_iter().chain(self.relations.into_iter().map(|(_, r)| r));
+        let inputs = self
+            .unnamed
+            .into_iter()
+            .chain(self.relations.into_iter().map(|(_, r)| r));
         let Ok([input]) = <[SqlExpr; 1]>::try_from(inputs.collect::<Vec<_>>()) else {
             return Err(error::call(
                 hierarchy::NAME,

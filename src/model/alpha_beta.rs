@@ -229,6 +229,7 @@ mod tests {
             records: 2,
             fingerprint,
             counts: &[1, 1],
+            ..Member::default()
         };
         let mut tally = (entry.build)(&parameters).unwrap().tally();
         for fingerprint in class {

@@ -266,6 +266,7 @@ mod tests {
             records: fingerprint.len() as u32,
             fingerprint,
             counts: fingerprint,
+            ..Member::default()
         }
     }
 

@@ -133,6 +133,7 @@ mod tests {
             records: 1,
             fingerprint,
             counts: &[1, 1],
+            ..Member::default()
         };
         let mut tally = IrKl { k: 3, l: 3 }.tally();
         tally.add(member(&[0, 1]));

@@ -5,12 +5,16 @@ mod eir_l;
 mod hitting_set;
 mod ir_k;
 mod ir_kl;
+mod kl_diversity;
+mod p_sensitive;
 mod parameter;
 
 use std::fmt::Debug;
 
 use crate::table::{Block, NULL_CODE};
 
+pub use kl_diversity::{Catalogue, ENTRY as KL_ENTRY, KlDiversity, Shares};
+pub use p_sensitive::{ALPHA_ENTRY, ENTRY as P_ENTRY, PLUS_ENTRY};
 pub use parameter::{Parameter, ParameterError, ParameterKind, Parameters, Ratio, Value};
 
 /// A privacy requirement on classes.
@@ -51,7 +55,7 @@ pub trait Tally: Send {
 }
 
 /// One individual as a model sees it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Member<'a> {
     /// Number of records published for the individual: |R(p)|.
     pub records: u32,
@@ -59,6 +63,12 @@ pub struct Member<'a> {
     pub fingerprint: &'a [u32],
     /// The number of its records that show each value; one unless kept columns tell records apart.
     pub counts: &'a [u32],
+    /// The sensitive attribute of each value; empty if there is one without categories.
+    pub attributes: &'a [u8],
+    /// The category of each value, 0 for the most sensitive; empty if there is one attribute without categories.
+    pub categories: &'a [u32],
+    /// The number of categories of each attribute.
+    pub levels: &'a [u32],
 }
 
 impl<'a> Member<'a> {
@@ -68,6 +78,9 @@ impl<'a> Member<'a> {
             records: block.records(individual),
             fingerprint: block.fingerprints().of(individual),
             counts: block.fingerprints().counts(individual),
+            attributes: block.fingerprints().attributes(individual),
+            categories: block.fingerprints().categories(individual),
+            levels: block.fingerprints().levels(),
         }
     }
 }
@@ -91,11 +104,11 @@ pub struct Infeasible {
 }
 
 impl Infeasible {
-    /// What could be said of the best value: a count is known to work, a share only not to be ruled out.
+    /// What could be said of the best value: a count or a weight is known to work, a share only not to be ruled out.
     pub fn advice(&self) -> String {
         let parameter = self.parameter;
         match self.best {
-            Some(best @ Value::Integer(_)) => {
+            Some(best @ (Value::Integer(_) | Value::Weight(_))) => {
                 format!("the largest {parameter} that works is {best}")
             }
             Some(best @ Value::Ratio(_)) => {
@@ -105,11 +118,12 @@ impl Infeasible {
         }
     }
 
-    /// Whether this came nearer to the requirement: a larger count, or a smaller share.
+    /// Whether this came nearer to the requirement: a larger count or weight, or a smaller share.
     pub fn is_nearer_than(&self, other: &Infeasible) -> bool {
         match (self.best, other.best) {
             (Some(Value::Integer(mine)), Some(Value::Integer(theirs))) => mine > theirs,
             (Some(Value::Ratio(mine)), Some(Value::Ratio(theirs))) => mine < theirs,
+            (Some(Value::Weight(mine)), Some(Value::Weight(theirs))) => mine > theirs,
             (mine, theirs) => mine.is_some() && theirs.is_none(),
         }
     }

@@ -32,6 +32,8 @@ pub enum ParameterKind {
     },
     /// A share strictly between 0 and 1, kept as the exact decimal that was written.
     Share,
+    /// A total weight above 0, kept as the exact decimal that was written.
+    Weight,
 }
 
 /// An exact non-negative rational number.
@@ -46,8 +48,10 @@ pub struct Ratio {
 pub enum Value {
     /// A whole number.
     Integer(u64),
-    /// An exact decimal.
+    /// An exact decimal, an upper bound.
     Ratio(Ratio),
+    /// An exact decimal, a lower bound.
+    Weight(Ratio),
 }
 
 /// Values by parameter name.
@@ -161,7 +165,7 @@ impl Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Integer(n) => write!(f, "{n}"),
-            Value::Ratio(r) => write!(f, "{r}"),
+            Value::Ratio(r) | Value::Weight(r) => write!(f, "{r}"),
         }
     }
 }
@@ -174,6 +178,7 @@ impl Display for ParameterKind {
             }
             ParameterKind::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
             ParameterKind::Share => write!(f, "a decimal between 0 and 1, both excluded"),
+            ParameterKind::Weight => write!(f, "a decimal above 0"),
         }
     }
 }
@@ -192,6 +197,11 @@ impl Parameter {
                 .ok()
                 .filter(|r| r.numerator > 0 && r.numerator < r.denominator)
                 .map(Value::Ratio),
+            ParameterKind::Weight => text
+                .parse::<Ratio>()
+                .ok()
+                .filter(|r| r.numerator > 0)
+                .map(Value::Weight),
         };
         value.ok_or_else(|| ParameterError {
             parameter: self.name.to_owned(),
@@ -229,6 +239,14 @@ impl Parameters {
         match self.0.get(name) {
             Some(Value::Ratio(r)) => Ok(*r),
             _ => Err(missing(name, "a decimal")),
+        }
+    }
+
+    /// The weight of that name.
+    pub fn weight(&self, name: &str) -> Result<Ratio, ParameterError> {
+        match self.0.get(name) {
+            Some(Value::Weight(w)) => Ok(*w),
+            _ => Err(missing(name, "a decimal above 0")),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tables as algorithms see them: coded columns, fingerprints, regions of generalized values.
 
 mod block;
+mod categories;
 #[cfg(test)]
 pub(crate) mod example;
 mod fingerprint;
@@ -8,6 +9,7 @@ mod hierarchy;
 mod region;
 
 pub use block::{Block, Categorical, Hierarchical, LossTree, NULL_CODE, Numeric, QuasiIdentifier};
-pub use fingerprint::Fingerprints;
+pub use categories::{Categories, CategoryError, CategoryRow};
+pub use fingerprint::{Fingerprints, Sensitive};
 pub use hierarchy::{Hierarchy, HierarchyError, ROOT, Taxonomy};
 pub use region::{Cell, Region};

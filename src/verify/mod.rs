@@ -20,18 +20,38 @@
 //! for the shares of (α, β); it is never one of `l` values. A record without a value may stand for its
 //! individual in a reasoning set, so an individual with such a record adds nothing to EIR l-diversity.
 
+mod anatomy;
+mod buckets;
 mod codes;
+mod fingerprint;
 mod measures;
 mod published;
 mod ratio;
 mod reasoning;
 mod requirement;
+mod sensitivity;
 mod verdict;
 
+pub use anatomy::{
+    Anatomy, AnatomyAttained, AnatomyBounds, AnatomyTable, AnatomyViolation, rows_out_of_order,
+    verify_anatomy,
+};
+pub use buckets::{
+    AttributeAttained, BucketRule, BucketTable, LocalAttained, LocalColumn, LocalRelease,
+    LocalViolation, flags_absent, preserved, verify_local,
+};
 pub use codes::comparable_rows;
+pub use fingerprint::{
+    FingerprintRequirement, FingerprintViolation, FingerprintsAttained, PublishedFingerprints,
+    verify_fingerprints,
+};
 pub use measures::{Measurer, Measures, Reference, eir_l};
 pub use published::{Class, Published};
 pub use ratio::{ParseRatioError, Ratio};
 pub use reasoning::{Answer, Minimum, eir_diverse, min_hitting_set};
 pub use requirement::{Requirement, Shortfall};
+pub use sensitivity::{
+    Attribute, Listed, Records, SensitiveColumn, SensitiveTable, Sensitivity, SensitivityAttained,
+    SensitivityShortfall, SensitivityViolation, Similarity, check_sensitivity, similarity_attack,
+};
 pub use verdict::{Attained, Violation, diversity, verify};

@@ -1,6 +1,7 @@
 //! The classes of a block while they are improved, and what changes to them would cost.
 
 use super::shape::{Area, Shape, cost};
+use crate::algorithm::Classes;
 use crate::table::Block;
 
 /// No class.
@@ -93,13 +94,14 @@ impl<'a> Groups<'a> {
     /// What the records of all classes lose, and those of all individuals without one.
     pub(super) fn total(&self) -> i128 {
         let classes = (0..self.len() as u32).map(|class| self.cost(class));
-        let none = (0..self.block.len() as u32).filter(|i| self.class_of(*i) == NONE);
-        classes.sum::<i128>() + none.map(|i| self.cost_suppressed(i)).sum::<i128>()
+        let suppressed = self.suppressed().into_iter();
+        classes.sum::<i128>() + suppressed.map(|i| self.cost_suppressed(i)).sum::<i128>()
     }
 
-    /// The number of individuals without a class.
-    pub(super) fn suppressed(&self) -> usize {
-        self.class_of.iter().filter(|class| **class == NONE).count()
+    /// The individuals without a class.
+    pub(super) fn suppressed(&self) -> Vec<u32> {
+        let all = 0..self.class_of.len() as u32;
+        all.filter(|i| self.class_of(*i) == NONE).collect()
     }
 
     /// What the records of a suppressed individual lose.
@@ -206,11 +208,15 @@ impl<'a> Groups<'a> {
     }
 
     /// All classes by their smallest member, and the individuals in none.
-    pub(super) fn into_classes(self) -> (Vec<Vec<u32>>, Vec<u32>) {
+    pub(super) fn into_classes(self) -> Classes {
+        let suppressed = self.suppressed();
         let all = self.classes.into_iter().map(|class| class.members);
         let mut classes: Vec<Vec<u32>> = all.filter(|members| !members.is_empty()).collect();
         classes.sort_unstable_by_key(|members| members[0]);
-        let none = (0..self.class_of.len() as u32).filter(|i| self.class_of[*i as usize] == NONE);
-        (classes, none.collect())
+        Classes {
+            classes,
+            suppressed,
+            ..Classes::default()
+        }
     }
 }

@@ -66,7 +66,7 @@ impl<'a> Search<'a> {
         self.dirty = vec![true; self.groups.len()];
         let mut anew = false;
         while self.steps > 0 {
-            self.place_suppressed()?;
+            self.place(0, false)?;
             if !self.round(anew)? {
                 break;
             }
@@ -102,35 +102,29 @@ impl<'a> Search<'a> {
         Ok(improved)
     }
 
-    /// Gives individuals a class where that costs no more than suppressing them: first those nearby, then any.
-    pub(super) fn place(&mut self, individuals: &[u32]) -> Result<(), Cancelled> {
+    /// Gives individuals a class until only so many are left without; not where suppressing them costs less, unless
+    /// `forced`. First those nearby are asked, then any.
+    pub(super) fn place(&mut self, left: usize, forced: bool) -> Result<(), Cancelled> {
+        let individuals = self.groups.suppressed();
         let few = individuals.len() * self.groups.len() <= 64 * self.groups.block().len();
+        let mut without = individuals.len();
         for individual in individuals {
             self.cancel.check()?;
+            if without <= left {
+                break;
+            }
             let mut near = vec![];
             self.begin_list();
-            self.list_near(*individual, &mut near);
-            if !self.place_in(*individual, near) && few {
-                self.place_in(*individual, (0..self.groups.len() as u32).collect());
-            }
+            self.list_near(individual, &mut near);
+            let all = 0..self.groups.len() as u32;
+            let placed = self.place_in(individual, near, forced)
+                || few && self.place_in(individual, all.collect(), forced);
+            without -= usize::from(placed);
         }
         Ok(())
     }
 
-    fn place_suppressed(&mut self) -> Result<(), Cancelled> {
-        for individual in 0..self.groups.block().len() as u32 {
-            if self.groups.class_of(individual) == NONE {
-                self.cancel.check()?;
-                let mut near = vec![];
-                self.begin_list();
-                self.list_near(individual, &mut near);
-                self.place_in(individual, near);
-            }
-        }
-        Ok(())
-    }
-
-    fn place_in(&mut self, individual: u32, classes: Vec<u32>) -> bool {
+    fn place_in(&mut self, individual: u32, classes: Vec<u32>, forced: bool) -> bool {
         let most = self.groups.cost_suppressed(individual);
         let groups = &self.groups;
         let there = classes
@@ -138,7 +132,7 @@ impl<'a> Search<'a> {
             .filter(|class| !groups.members(*class).is_empty());
         let added = |class| groups.cost_with(class, individual) - groups.cost(class);
         let mut choices: Vec<(i128, u32)> = there.map(|class| (added(class), class)).collect();
-        choices.retain(|(added, _)| *added <= most);
+        choices.retain(|(added, _)| forced || *added <= most);
         choices.sort_unstable();
         choices.truncate(ASKED);
         let accepts = |(_, class): &(i128, u32)| self.accepts(*class, individual);

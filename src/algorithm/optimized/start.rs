@@ -14,13 +14,13 @@ use crate::algorithm::{Cancel, Cancelled};
 const CANDIDATES: usize = 8;
 const HELPERS: usize = 48;
 
-/// Forms classes of the individuals in the cloud; returns those of an unfinished last class.
+/// Forms classes of the individuals in the cloud. Those of an unfinished last class are left without.
 pub(super) fn grow(
     groups: &mut Groups<'_>,
     cloud: &mut Cloud<'_>,
     judge: &mut Judge<'_>,
     cancel: &Cancel,
-) -> Result<Vec<u32>, Cancelled> {
+) -> Result<(), Cancelled> {
     let block = groups.block();
     let mut seeds: Vec<u32> = (0..block.len() as u32).collect();
     seeds.sort_by_key(|individual| std::cmp::Reverse(block.records(*individual)));
@@ -36,11 +36,9 @@ pub(super) fn grow(
         let members = growth.class(seed, groups, cloud, judge, cancel)?;
         if judge.is_valid() {
             groups.add(members);
-        } else {
-            return Ok(members);
         }
     }
-    Ok(vec![])
+    Ok(())
 }
 
 struct Growth {

@@ -1,0 +1,243 @@
+//! Partition: fingerprints generalized from the root down, as far as k individuals share the result (He and Naughton 2009;
+//! Gong et al. 2017, Algorithm 2).
+//!
+//! ```text
+//!   all individuals publish {*}
+//!   for each group, and its widest node that can still be drilled down
+//!     divide the group by which children of the node each individual has
+//!       parts of at least k                      groups that publish those children
+//!       all others together                      a group that keeps the node, if it has k individuals;
+//!                                                else individuals of the largest parts join it,
+//!                                                else the smallest part does
+//!       no part of at least k                    the node stays as it is, in this group and all that come from it
+//! ```
+//!
+//! A published fingerprint is the set of its different nodes (docs/papers.md M3); what the paper leaves open about
+//! left-over individuals is M5.
+
+mod signature;
+
+use std::cmp::Reverse;
+
+use self::signature::Signatures;
+use crate::algorithm::{Cancel, Cancelled};
+use crate::table::{Fingerprints, Hierarchy, ROOT};
+
+/// The number of an individual that publishes nothing.
+pub const UNPUBLISHED: u32 = u32::MAX;
+
+/// Partition.
+///
+/// # Guarantee
+/// Every published fingerprint is that of at least k individuals. Every value of an individual lies below a node of its
+/// published fingerprint, and every node has a value of the individual below it.
+///
+/// # Runtime
+/// O(v · h) for v values of all individuals and a hierarchy of height h, times the cost of a look-up in a hash table: a
+/// node is drilled down once per individual.
+#[derive(Debug, Clone, Copy)]
+pub struct Partition {
+    k: usize,
+}
+
+/// What Partition made of fingerprints.
+#[derive(Debug, Clone)]
+pub struct Generalized {
+    /// The different published fingerprints, as nodes of the hierarchy.
+    pub sets: Fingerprints,
+    /// The number of each individual's published fingerprint, or [`UNPUBLISHED`].
+    pub of: Vec<u32>,
+}
+
+impl Generalized {
+    /// The number of individuals with each published fingerprint.
+    pub fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.sets.len()];
+        for set in self.of.iter().filter(|set| **set != UNPUBLISHED) {
+            sizes[*set as usize] += 1;
+        }
+        sizes
+    }
+}
+
+impl Partition {
+    /// Every published fingerprint is to be shared by at least `k` individuals.
+    pub fn new(k: usize) -> Self {
+        Self { k: k.max(1) }
+    }
+
+    /// Generalizes fingerprints of leaf positions. Individuals without values publish nothing; if fewer than k are left,
+    /// nobody does.
+    pub fn generalize(
+        &self,
+        fingerprints: &Fingerprints,
+        tree: &Hierarchy,
+        cancel: &Cancel,
+    ) -> Result<Generalized, Cancelled> {
+        let individuals = 0..fingerprints.len() as u32;
+        let members: Vec<u32> = individuals
+            .filter(|i| !fingerprints.of(*i).is_empty())
+            .collect();
+        let mut generalized = Generalized {
+            sets: Fingerprints::new(),
+            of: vec![UNPUBLISHED; fingerprints.len()],
+        };
+        if members.len() < self.k {
+            return Ok(generalized);
+        }
+        let mut open = vec![Group {
+            nodes: vec![Open::new(tree, ROOT)],
+            members,
+        }];
+        let mut signatures = Signatures::new(fingerprints, tree);
+        while let Some(mut group) = open.pop() {
+            cancel.check()?;
+            match group.widest() {
+                Some(at) => match self.drill_down(&mut group, at, &mut signatures) {
+                    Some(groups) => open.extend(groups),
+                    None => {
+                        group.nodes[at].size = 0;
+                        open.push(group);
+                    }
+                },
+                None => {
+                    let set = generalized.sets.len() as u32;
+                    let nodes = group.nodes.iter().map(|open| open.node);
+                    generalized.sets.push(&mut nodes.collect());
+                    for member in group.members {
+                        generalized.of[member as usize] = set;
+                    }
+                }
+            }
+        }
+        Ok(generalized)
+    }
+
+    /// Replaces a node of a group by its children, for as many members as can be; `None` if that is nobody.
+    fn drill_down(
+        &self,
+        group: &mut Group,
+        at: usize,
+        signatures: &mut Signatures<'_>,
+    ) -> Option<Vec<Group>> {
+        let node = group.nodes[at].node;
+        let (counts, labels) = signatures.divide(&group.members, node);
+        let (mut parts, mut left) = self.parts(&group.members, counts, labels)?;
+        self.top_up(&mut parts, &mut left);
+        if parts.is_empty() {
+            return None;
+        }
+        let mut groups = Vec::with_capacity(parts.len() + 1);
+        for members in parts {
+            let children = signatures.children(members[0], node);
+            groups.push(Group {
+                nodes: group.with(at, &children),
+                members,
+            });
+        }
+        if !left.is_empty() {
+            left.sort_unstable();
+            // No k of them have the same children, nor will they in any part of this group.
+            group.nodes[at].size = 0;
+            groups.push(Group {
+                nodes: std::mem::take(&mut group.nodes),
+                members: left,
+            });
+        }
+        Some(groups)
+    }
+
+    /// The members by label where at least k have the same, and all others.
+    fn parts(
+        &self,
+        members: &[u32],
+        counts: &[u32],
+        labels: &[u32],
+    ) -> Option<(Vec<Vec<u32>>, Vec<u32>)> {
+        let is_large = |label: &u32| counts[*label as usize] as usize >= self.k;
+        if !counts.iter().any(|count| *count as usize >= self.k) {
+            return None;
+        }
+        let mut numbers = vec![UNPUBLISHED; counts.len()];
+        let (mut parts, mut left) = (vec![], vec![]);
+        for (member, label) in members.iter().zip(labels) {
+            if !is_large(label) {
+                left.push(*member);
+                continue;
+            }
+            let number = &mut numbers[*label as usize];
+            if *number == UNPUBLISHED {
+                *number = parts.len() as u32;
+                parts.push(Vec::with_capacity(counts[*label as usize] as usize));
+            }
+            parts[*number as usize].push(*member);
+        }
+        Some((parts, left))
+    }
+
+    /// Makes the left-over individuals k or none: those of the largest parts join them, down to k each, or if these are
+    /// too few, the smallest part does (docs/papers.md M5).
+    fn top_up(&self, parts: &mut Vec<Vec<u32>>, left: &mut Vec<u32>) {
+        while !left.is_empty() && left.len() < self.k {
+            let spare: usize = parts.iter().map(|part| part.len() - self.k).sum();
+            if left.len() + spare < self.k {
+                let smallest = (0..parts.len()).min_by_key(|part| parts[*part].len());
+                match smallest {
+                    Some(part) => left.append(&mut parts.remove(part)),
+                    None => return,
+                }
+                continue;
+            }
+            let mut order: Vec<usize> = (0..parts.len()).collect();
+            order.sort_by_key(|part| Reverse(parts[*part].len()));
+            for part in order {
+                let spare = (parts[part].len() - self.k).min(self.k - left.len());
+                let keep = parts[part].len() - spare;
+                left.extend(parts[part].drain(keep..));
+            }
+        }
+    }
+}
+
+/// Individuals that publish the same nodes.
+struct Group {
+    nodes: Vec<Open>,
+    /// Ascending.
+    members: Vec<u32>,
+}
+
+/// A node of a group.
+#[derive(Clone, Copy)]
+struct Open {
+    node: u32,
+    /// Leaves below the node; 0 if it cannot be drilled down.
+    size: u32,
+}
+
+impl Open {
+    fn new(tree: &Hierarchy, node: u32) -> Self {
+        let size = if tree.is_leaf(node) {
+            0
+        } else {
+            tree.size(node)
+        };
+        Self { node, size }
+    }
+}
+
+impl Group {
+    /// Where the widest node that can be drilled down stands; of equally wide ones the first in the hierarchy.
+    fn widest(&self) -> Option<usize> {
+        let candidates = (0..self.nodes.len()).filter(|at| self.nodes[*at].size > 0);
+        candidates.max_by_key(|at| (self.nodes[*at].size, Reverse(self.nodes[*at].node)))
+    }
+
+    /// The nodes with others in the place of one.
+    fn with(&self, at: usize, others: &[Open]) -> Vec<Open> {
+        let mut nodes = Vec::with_capacity(self.nodes.len() + others.len() - 1);
+        nodes.extend_from_slice(&self.nodes[..at]);
+        nodes.extend_from_slice(others);
+        nodes.extend_from_slice(&self.nodes[at + 1..]);
+        nodes
+    }
+}

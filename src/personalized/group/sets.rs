@@ -1,0 +1,133 @@
+//! Members of a pattern, divided into smaller and smaller sets.
+
+use std::ops::Range;
+
+use crate::algorithm::{Cancel, Cancelled};
+use crate::personalized::people::{Column, Seen};
+use crate::table::{NULL_CODE, Region};
+
+/// The members with their ranks, in an order in which each set stands together: what looks at a set reads memory from
+/// one end to the other, however large the table is.
+pub(super) struct Sets<'a> {
+    pub columns: Vec<&'a Column>,
+    members: Vec<u32>,
+    /// Per column the rank of each member.
+    ranks: Vec<Vec<u32>>,
+    seen: Seen,
+    sorted: Vec<u32>,
+    right: Vec<u32>,
+}
+
+impl<'a> Sets<'a> {
+    pub fn new(columns: Vec<&'a Column>, members: Vec<u32>) -> Self {
+        let of = |column: &&Column| members.iter().map(|m| column.ranks[*m as usize]).collect();
+        Self {
+            ranks: columns.iter().map(of).collect(),
+            columns,
+            members,
+            seen: Seen::default(),
+            sorted: vec![],
+            right: vec![],
+        }
+    }
+
+    /// Divides all members: `halve` brings the left part of a set to its front and says how many it has, or that the set
+    /// stays whole.
+    pub fn divide(
+        mut self,
+        cancel: &Cancel,
+        mut halve: impl FnMut(&mut Self, Range<usize>) -> Option<usize>,
+    ) -> Result<Vec<Vec<u32>>, Cancelled> {
+        let mut groups = vec![];
+        let whole = 0..self.members.len();
+        let mut open = Vec::from([whole]);
+        while let Some(set) = open.pop() {
+            cancel.check()?;
+            match halve(&mut self, set.clone()) {
+                Some(left) => {
+                    open.push(set.start + left..set.end);
+                    open.push(set.start..set.start + left);
+                }
+                None if set.is_empty() => {}
+                None => groups.push(self.members[set].to_vec()),
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The ranks of a set in one column.
+    pub fn ranks(&self, column: usize, set: Range<usize>) -> &[u32] {
+        &self.ranks[column][set]
+    }
+
+    /// The loss of a set in one column, and how many different values it has there.
+    pub fn width(&mut self, column: usize, set: Range<usize>) -> (u64, usize) {
+        let ranks = self.ranks[column][set].iter().copied();
+        let region = self.columns[column].region(ranks, &mut self.seen);
+        (
+            region.as_ref().map_or(0, Region::loss),
+            self.seen.distinct(),
+        )
+    }
+
+    /// What the members of a set for whom `chosen` holds lose in one column, each.
+    pub fn loss(
+        &mut self,
+        column: usize,
+        set: Range<usize>,
+        chosen: impl Fn(usize) -> bool,
+    ) -> u64 {
+        let ranks = self.ranks[column][set].iter().copied().enumerate();
+        let ranks = ranks.filter_map(|(at, rank)| chosen(at).then_some(rank));
+        let region = self.columns[column].region(ranks, &mut self.seen);
+        region.as_ref().map_or(0, Region::loss)
+    }
+
+    /// Where to cut a column of a set so that both parts have `k`: the smallest rank of the right part.
+    ///
+    /// Missing values are parted from the others wherever that is allowed, because together they show nothing. Else the
+    /// cut lies beside the median: above it as printed, or below it if that is the more even of those allowed.
+    pub fn bound(&mut self, column: usize, set: Range<usize>, k: usize) -> Option<u32> {
+        let ranks = &self.ranks[column][set];
+        let n = ranks.len();
+        let allowed = |left: usize| left >= k && n - left >= k;
+        let present = ranks.iter().filter(|rank| **rank != NULL_CODE).count();
+        if present < n && allowed(present) {
+            return Some(NULL_CODE);
+        }
+        self.sorted.clear();
+        self.sorted.extend_from_slice(ranks);
+        let (_, median, _) = self.sorted.select_nth_unstable(n.checked_sub(1)? / 2);
+        let median = *median;
+        let below = ranks.iter().filter(|rank| **rank < median).count();
+        let with = ranks.iter().filter(|rank| **rank <= median).count();
+        [(with, median.saturating_add(1)), (below, median)]
+            .into_iter()
+            .filter(|(left, _)| allowed(*left))
+            .min_by_key(|(left, _)| left.abs_diff(n - left))
+            .map(|(_, bound)| bound)
+    }
+
+    /// Brings the members of a set with `left` to its front, both parts in the order they had; how many they are.
+    pub fn separate(&mut self, set: Range<usize>, left: &[bool]) -> usize {
+        for ranks in &mut self.ranks {
+            separate(&mut ranks[set.clone()], left, &mut self.right);
+        }
+        separate(&mut self.members[set], left, &mut self.right)
+    }
+}
+
+fn separate(items: &mut [u32], left: &[bool], right: &mut Vec<u32>) -> usize {
+    right.clear();
+    let mut front = 0;
+    for at in 0..items.len() {
+        if left[at] {
+            items[front] = items[at];
+            front += 1;
+        } else {
+            right.push(items[at]);
+        }
+    }
+    items[front..].copy_from_slice(right);
+    front
+}

@@ -1,0 +1,176 @@
+//! Personalized privacy: each individual says which of its own values are secret (Li, He and Sun 2020, LGB).
+//!
+//! ```text
+//!   People ──► Patterns    individuals by what they keep secret; small patterns are dropped or masked
+//!                 │
+//!        ┌────────┴─────────┐
+//!        ▼                  ▼
+//!    bucketize           generalize
+//!    secret values       the other quasi-identifiers,
+//!    per attribute       per pattern
+//!        │                  │
+//!     Buckets            Groups of at least k
+//!        └────────┬─────────┘
+//!                 ▼
+//!             Anonymized ──► Loss, estimate
+//! ```
+//!
+//! A group publishes one tuple of generalized quasi-identifiers. A bucket publishes its members and its values without
+//! saying which belong together: permuted in place, or as two tables ([`Buckets::detached`]).
+//!
+//! # Blocks
+//!
+//! The order of the steps is fixed: who is published is decided before buckets are formed, because a member who
+//! disappears from a bucket leaves it with fewer values. After that buckets and groups do not depend on each other, and
+//! each may be cut into blocks in its own way.
+//!
+//! - *Buckets.* A bucket is valid by itself, so any division of the owners into parts that satisfy the rule is valid, as
+//!   long as no two parts share a bucket id: the union of two l-unique buckets is not l-unique (docs/papers.md G7). A
+//!   block of similar individuals may hold too many equal secrets though the table does not. [`bucketize`] needs a rank
+//!   per owner and nothing else, so it is best called once for the whole table. Where that is too much, it is called per
+//!   block; a block that is refused joins the next one.
+//! - *Groups.* [`generalize`] may be called for any part of a pattern with at least k members. What is left of a pattern
+//!   in a block with fewer than k joins members of the same pattern from other blocks or, at the end, any finished group
+//!   of its pattern, so one group per pattern is held back for them.
+//! - *Everything by block.* [`anonymize`] with [`SmallPattern::Leave`] hands back the members of small patterns. They and
+//!   all blocks that were refused form a last block, in which small patterns are dropped or masked. If that block is
+//!   refused, the table is, with the bound that would have worked.
+//!
+//! t-closeness per block needs the distribution of the whole table as [`Rule::Closeness`]'s reference; without it a
+//! block is compared with itself, which says nothing about other blocks.
+
+mod bucket;
+mod estimate;
+#[cfg(test)]
+mod example;
+mod group;
+mod loss;
+mod pattern;
+mod people;
+mod random;
+mod refusal;
+mod residual;
+#[cfg(test)]
+mod tests;
+
+use crate::algorithm::Cancel;
+
+pub use bucket::{BucketValue, Buckets, Detached, bucketize};
+pub use estimate::{
+    Estimate, Hits, count_estimate, hits, relative_error, share_of_bucket, share_of_interval,
+    share_of_set, sum_estimate,
+};
+pub use group::{Group, generalize};
+pub use loss::Loss;
+pub use pattern::{Pattern, Patterns, Treatment};
+pub use people::{MAX_SEMI_SENSITIVE, Order, People, QiColumn, Rule, SensitiveColumn, Wishes};
+pub use refusal::{Attribute, Refusal, Unworkable};
+pub use residual::fewest_possible_values;
+
+use self::people::Seen;
+use self::random::Random;
+
+/// How local groups are formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Multi-dimensional partition (Li 2020, Algorithm 3): quick, even groups.
+    Mdp,
+    /// Little loss (Li 2020, Algorithm 4): narrower groups, some five times the time.
+    Ncp,
+}
+
+/// What happens to patterns of fewer than k individuals (docs/papers.md L1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmallPattern {
+    /// Their individuals are not published.
+    Drop,
+    /// They are pooled, and every semi-sensitive column on which they differ is blank for all of them; if they are fewer
+    /// than k together, they are not published.
+    Mask,
+    /// They are handed back, to be joined with others of their pattern.
+    Leave,
+}
+
+/// What is asked for, besides the rules of the attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Smallest number of individuals in a local group.
+    pub k: usize,
+    /// How local groups are formed.
+    pub strategy: Strategy,
+    /// What happens to smaller patterns.
+    pub small_pattern: SmallPattern,
+}
+
+/// What is published of [`People`], by their numbers. Flags are in it only as far as patterns show them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anonymized {
+    /// Who is published, by pattern, and who is not.
+    pub patterns: Patterns,
+    /// The local groups. Every published individual is in one of them.
+    pub groups: Vec<Group>,
+    /// The buckets of each attribute with secret values, in the order of [`People::attributes`].
+    pub buckets: Vec<Buckets>,
+}
+
+/// The stream of group ids; those of the attributes follow.
+const GROUP_IDS: u64 = 0;
+
+/// Local generalization and bucketization (Li 2020, Algorithm 1).
+///
+/// The result depends on the people, the request and the key alone. `key` is secret and must not be used for other people:
+/// two blocks with one key would get related ids and orders.
+///
+/// # Guarantee
+///
+/// Every group has at least k members of one pattern; every secret value that is published is in one bucket, and
+/// every bucket satisfies the rule of its attribute; inside a bucket each of the possible orders of its values is equally
+/// likely, independently for each bucket and attribute.
+///
+/// # Errors
+///
+/// [`Refusal::Unworkable`] if an attribute's rule cannot be satisfied; no rule is ever relaxed. That nobody is
+/// published is not an error here, because a block may have only small patterns: see [`Patterns::largest`].
+pub fn anonymize(
+    people: &People,
+    request: &Request,
+    key: &[u8; 32],
+    cancel: &Cancel,
+) -> Result<Anonymized, Refusal> {
+    let patterns = Patterns::of(people, request.k, request.small_pattern);
+    let mut buckets = Vec::with_capacity(people.attributes().len());
+    for (at, attribute) in people.attributes().enumerate() {
+        let owners = patterns.owners(people, at);
+        let stream = GROUP_IDS + 1 + at as u64;
+        let rule = &people.secrets()[at].rule;
+        let ranks = people.ranks(at);
+        buckets.push(bucketize(
+            attribute, ranks, owners, rule, key, stream, cancel,
+        )?);
+    }
+    let mut sets = vec![];
+    for (at, pattern) in patterns.patterns.iter().enumerate() {
+        let members = pattern.members.clone();
+        let formed = generalize(
+            people,
+            &pattern.treatments,
+            members,
+            request.k,
+            request.strategy,
+            cancel,
+        )?;
+        sets.extend(formed.into_iter().map(|members| (at, members)));
+    }
+    let ids = Random::new(key, GROUP_IDS).ids(sets.len());
+    let mut seen = Seen::default();
+    let group = |((at, members), id): ((usize, Vec<u32>), u64)| {
+        let treatments = &patterns.patterns[at].treatments;
+        Group::new(people, treatments, at, members, id, &mut seen)
+    };
+    let groups = sets.into_iter().zip(ids).map(group).collect();
+    Ok(Anonymized {
+        patterns,
+        groups,
+        buckets,
+    })
+}

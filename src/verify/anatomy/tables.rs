@@ -1,0 +1,255 @@
+//! Anatomized tables as a reader of the release sees them, group by group.
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::{cast, concat};
+use datafusion::arrow::datatypes::{DataType, UInt64Type};
+use datafusion::arrow::error::ArrowError;
+
+use super::super::codes::{codes, invalid};
+use super::super::ratio::Ratio;
+use super::natural::Natural;
+
+/// A published table: one row per group and different tuple, with the number of individuals that show it.
+#[derive(Debug, Clone, Copy)]
+pub struct AnatomyTable<'a> {
+    /// The group's id.
+    pub gid: &'a ArrayRef,
+    /// The columns that are published together; one for the table of sensitive values.
+    pub columns: &'a [ArrayRef],
+    /// How many individuals of the group show the tuple.
+    pub count: &'a ArrayRef,
+}
+
+/// Anatomized tables, grouped.
+#[derive(Debug)]
+pub struct Anatomy {
+    pub(super) groups: Vec<Group>,
+    /// How many individuals of the whole table have each sensitive value, by code.
+    prior: Vec<u64>,
+    /// How many individuals the whole table has.
+    pub(super) whole: u64,
+    /// Codes of sensitive values, the most frequent of the whole table first.
+    by_frequency: Vec<u32>,
+    pub(super) faults: Faults,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Group {
+    /// The number of individuals by each sub-table, then by the table of sensitive values.
+    pub individuals: Vec<u64>,
+    /// The count of the most frequent tuple of each sub-table, then of the most frequent sensitive value.
+    pub most: Vec<u64>,
+    /// Sensitive values by code, with their counts.
+    values: Vec<(u32, u64)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    pub no_gid: usize,
+    pub no_count: usize,
+    pub repeated: usize,
+    pub beyond_prior: usize,
+    pub unknown_table: usize,
+    pub stray: usize,
+}
+
+impl Anatomy {
+    /// Reads tables as they are published; the sensitive values of all groups together are the whole table's.
+    pub fn try_new(
+        sub_tables: &[AnatomyTable<'_>],
+        sensitive: AnatomyTable<'_>,
+    ) -> Result<Self, ArrowError> {
+        Self::read(sub_tables, sensitive, None)
+    }
+
+    /// Reads the tables of some groups only. `values` and `counts` are the sensitive values of the whole table with
+    /// their numbers of individuals, each value once.
+    pub fn with_prior(
+        sub_tables: &[AnatomyTable<'_>],
+        sensitive: AnatomyTable<'_>,
+        values: &ArrayRef,
+        counts: &ArrayRef,
+    ) -> Result<Self, ArrowError> {
+        Self::read(sub_tables, sensitive, Some((values, counts)))
+    }
+
+    pub(super) fn read(
+        sub_tables: &[AnatomyTable<'_>],
+        sensitive: AnatomyTable<'_>,
+        whole: Option<(&ArrayRef, &ArrayRef)>,
+    ) -> Result<Self, ArrowError> {
+        let [values] = sensitive.columns else {
+            return invalid("verify: a table of sensitive values has one column".to_owned());
+        };
+        let tables = || sub_tables.iter().chain([&sensitive]);
+        let ids: Vec<&dyn Array> = tables().map(|table| table.gid.as_ref()).collect();
+        let (ids, groups) = codes(&[concat(&ids)?])?;
+        let mut anatomy = Self {
+            groups: vec![Group::default(); groups],
+            prior: vec![],
+            whole: 0,
+            by_frequency: vec![],
+            faults: Faults::default(),
+        };
+        let mut start = 0;
+        let mut counts = vec![];
+        for (number, table) in tables().enumerate() {
+            let rows = table.gid.len();
+            let ids = &ids[start..start + rows];
+            start += rows;
+            counts = anatomy.count(number, table, ids)?;
+        }
+        // The last table is that of sensitive values.
+        let ids = &ids[start - sensitive.gid.len()..];
+        anatomy.read_values(values, &counts, ids, whole)?;
+        // A group of rows without an id is none.
+        anatomy.groups.retain(|group| !group.most.is_empty());
+        Ok(anatomy)
+    }
+
+    /// Counts the groups of one table; the counts of its rows, 0 for rows that are at fault.
+    fn count(
+        &mut self,
+        number: usize,
+        table: &AnatomyTable<'_>,
+        ids: &[u32],
+    ) -> Result<Vec<u64>, ArrowError> {
+        let rows = ids.len();
+        if table.count.len() != rows || table.columns.iter().any(|c| c.len() != rows) {
+            return invalid("verify: columns of an anatomized table differ in length".to_owned());
+        }
+        let mut columns = vec![table.gid.clone()];
+        columns.extend(table.columns.iter().cloned());
+        let (_, different) = codes(&columns)?;
+        self.faults.repeated += rows - different;
+        let mut counts = numbers(table.count)?;
+        for (row, count) in counts.iter_mut().enumerate() {
+            if table.gid.is_null(row) {
+                self.faults.no_gid += 1;
+                *count = 0;
+                continue;
+            }
+            self.faults.no_count += usize::from(*count == 0);
+            let group = &mut self.groups[ids[row] as usize];
+            group.individuals.resize(number + 1, 0);
+            group.most.resize(number + 1, 0);
+            group.individuals[number] = group.individuals[number].saturating_add(*count);
+            group.most[number] = group.most[number].max(*count);
+        }
+        Ok(counts)
+    }
+
+    fn read_values(
+        &mut self,
+        values: &ArrayRef,
+        counts: &[u64],
+        ids: &[u32],
+        whole: Option<(&ArrayRef, &ArrayRef)>,
+    ) -> Result<(), ArrowError> {
+        let known = whole.map(|(known, _)| known.as_ref());
+        let all: Vec<&dyn Array> = [values.as_ref()].into_iter().chain(known).collect();
+        let (numbered, different) = codes(&[concat(&all)?])?;
+        let mut shown = vec![0u64; different];
+        for (row, count) in counts.iter().enumerate() {
+            let value = numbered[row];
+            shown[value as usize] = shown[value as usize].saturating_add(*count);
+            if *count > 0 {
+                self.groups[ids[row] as usize].values.push((value, *count));
+            }
+        }
+        self.prior = match whole {
+            None => shown,
+            Some((known, given)) => {
+                if known.len() != given.len() {
+                    return invalid("verify: values and counts differ in length".to_owned());
+                }
+                let mut prior = vec![0u64; different];
+                for (row, count) in numbers(given)?.into_iter().enumerate() {
+                    let value = numbered[counts.len() + row] as usize;
+                    prior[value] = prior[value].saturating_add(count);
+                }
+                let beyond = shown.iter().zip(&prior).filter(|(here, all)| here > all);
+                self.faults.beyond_prior = beyond.count();
+                prior
+            }
+        };
+        self.whole = self
+            .prior
+            .iter()
+            .fold(0, |sum, count| sum.saturating_add(*count));
+        self.by_frequency = (0..different as u32).collect();
+        let frequency = |value: &u32| self.prior[*value as usize];
+        self.by_frequency
+            .sort_by_key(|value| std::cmp::Reverse(frequency(value)));
+        Ok(())
+    }
+}
+
+/// Whole numbers; 0 where there is none, or a negative one.
+fn numbers(array: &ArrayRef) -> Result<Vec<u64>, ArrowError> {
+    let numbers = cast(array, &DataType::UInt64)?;
+    let numbers = numbers.as_primitive::<UInt64Type>();
+    Ok(numbers.iter().map(|number| number.unwrap_or(0)).collect())
+}
+
+impl Group {
+    pub fn size(&self) -> u64 {
+        self.individuals.first().copied().unwrap_or(0)
+    }
+
+    pub fn tuples(&self) -> &[u64] {
+        self.most.split_last().map_or(&[], |(_, tuples)| tuples)
+    }
+
+    pub fn most_frequent_value(&self) -> u64 {
+        self.most.last().copied().unwrap_or(0)
+    }
+
+    /// Π c · denominator ≤ n^(k + 1) · numerator.
+    pub fn within_gamma(&self, gamma: Ratio) -> bool {
+        let mut left = Natural::from(gamma.denominator());
+        let mut right = Natural::from(gamma.numerator());
+        for most in &self.most {
+            left = left.times(&Natural::from(*most));
+            right = right.times(&Natural::from(self.size()));
+        }
+        left <= right
+    }
+}
+
+impl Anatomy {
+    /// How far each sensitive value's share of the group is from its share of the whole table: |c · L − H · n|. Of the
+    /// values that the group lacks only the most frequent one matters.
+    pub(super) fn distances(&self, group: &Group) -> impl Iterator<Item = Natural> {
+        let whole = Natural::from(self.whole);
+        let size = Natural::from(group.size());
+        let mut present: Vec<u32> = group.values.iter().map(|(value, _)| *value).collect();
+        present.sort_unstable();
+        let lacks = |value: &&u32| present.binary_search(value).is_err();
+        let absent = self
+            .by_frequency
+            .iter()
+            .find(lacks)
+            .map(|value| (*value, 0));
+        let values: Vec<(u32, u64)> = group.values.iter().copied().chain(absent).collect();
+        values.into_iter().map(move |(value, count)| {
+            let before = Natural::from(self.prior[value as usize]).times(&size);
+            let after = Natural::from(count).times(&whole);
+            if before < after {
+                after.minus(&before)
+            } else {
+                before.minus(&after)
+            }
+        })
+    }
+
+    /// |c · L − H · n| · denominator ≤ n · L · numerator, for every value.
+    pub(super) fn within_delta(&self, group: &Group, delta: Ratio) -> bool {
+        let allowed = Natural::from(group.size())
+            .times(&Natural::from(self.whole))
+            .times(&Natural::from(delta.numerator()));
+        let denominator = Natural::from(delta.denominator());
+        self.distances(group)
+            .all(|distance| distance.times(&denominator) <= allowed)
+    }
+}

@@ -1,0 +1,168 @@
+//! Published columns as a reader sees them, grouped again.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt64Array};
+use datafusion::arrow::compute::{cast, nullif};
+use datafusion::arrow::datatypes::{DataType, UInt64Type};
+use datafusion::arrow::error::ArrowError;
+
+use super::super::codes::{codes, invalid};
+use super::LocalViolation;
+use super::attribute::AttributeBuckets;
+
+/// A column of which some or all values are in buckets, one row per record.
+#[derive(Debug, Clone)]
+pub struct LocalColumn {
+    /// What the record shows: a generalized value, or the value it got in its bucket. With a [`BucketTable`] it must show
+    /// nothing where it has a bucket.
+    pub value: ArrayRef,
+    /// The id of the bucket; NULL where the value is in none.
+    pub bucket: ArrayRef,
+    /// The values of the buckets, where they stand in a table of their own.
+    pub table: Option<BucketTable>,
+}
+
+/// The values of buckets: one row per bucket and different value.
+#[derive(Debug, Clone)]
+pub struct BucketTable {
+    /// The id of the bucket, of the same type as [`LocalColumn::bucket`].
+    pub bucket: ArrayRef,
+    /// The value.
+    pub value: ArrayRef,
+    /// How many members have it: any integer type.
+    pub individuals: ArrayRef,
+}
+
+/// A release, grouped.
+#[derive(Debug)]
+pub struct LocalRelease {
+    individuals: usize,
+    without_pseudonym: usize,
+    with_several: usize,
+    group: Vec<u32>,
+    groups: usize,
+    pattern: Vec<u32>,
+    patterns: usize,
+    attributes: Vec<AttributeBuckets>,
+}
+
+impl LocalRelease {
+    /// Groups published columns of the same length. `qi` are the quasi-identifiers that nobody keeps secret.
+    ///
+    /// Bucketized values of a `Struct<lo, hi>` or `List` column must be single values in that form.
+    pub fn try_new(
+        individual: &ArrayRef,
+        qi: &[ArrayRef],
+        semi_sensitive: &[LocalColumn],
+        sensitive: &[LocalColumn],
+    ) -> Result<Self, ArrowError> {
+        let records = individual.len();
+        let local = || semi_sensitive.iter().chain(sensitive);
+        let lengths = qi.iter().chain(local().flat_map(|c| [&c.value, &c.bucket]));
+        if let Some(column) = lengths.into_iter().find(|c| c.len() != records) {
+            return invalid(format!(
+                "verify: a column has {} records, the individual column {records}",
+                column.len()
+            ));
+        }
+        let (person, people) = codes(std::slice::from_ref(individual))?;
+        let mut of_person = vec![0usize; people];
+        for code in &person {
+            of_person[*code as usize] += 1;
+        }
+        let nameless = individual.logical_nulls().map_or(0, |n| n.null_count());
+
+        let mut shown = qi.to_vec();
+        let mut presence: Vec<ArrayRef> = vec![];
+        for column in semi_sensitive {
+            let in_bucket = BooleanArray::from_iter((0..records).map(|r| Some(has(column, r))));
+            // Its value says nothing about the record, only that the value is in a bucket.
+            shown.push(nullif(&column.value, &in_bucket)?);
+            presence.push(Arc::new(in_bucket));
+        }
+        shown.extend(presence.iter().cloned());
+        let (group, groups) = of_all(&shown, records)?;
+        let (pattern, patterns) = of_all(&presence, records)?;
+
+        let mut attributes = vec![];
+        for column in semi_sensitive {
+            attributes.push(AttributeBuckets::try_new(column, false)?);
+        }
+        for column in sensitive {
+            attributes.push(AttributeBuckets::try_new(column, true)?);
+        }
+        Ok(Self {
+            individuals: records,
+            without_pseudonym: nameless,
+            with_several: of_person.iter().filter(|records| **records > 1).count(),
+            group,
+            groups,
+            pattern,
+            patterns,
+            attributes,
+        })
+    }
+
+    pub(super) fn individuals(&self) -> usize {
+        self.individuals
+    }
+
+    pub(super) fn attributes(&self) -> &[AttributeBuckets] {
+        &self.attributes
+    }
+
+    /// What must hold whatever is required.
+    pub(super) fn check_form(&self) -> Result<(), LocalViolation> {
+        if self.without_pseudonym > 0 {
+            return Err(LocalViolation::NoPseudonym {
+                records: self.without_pseudonym,
+            });
+        }
+        if self.with_several > 0 {
+            return Err(LocalViolation::SeveralRecords {
+                individuals: self.with_several,
+            });
+        }
+        let attributes = || self.attributes.iter().enumerate();
+        attributes().try_for_each(|(at, a)| a.check_members(at))?;
+        attributes().try_for_each(|(at, a)| a.check_values(at))?;
+        attributes().try_for_each(|(at, a)| a.check_table(at))
+    }
+
+    pub(super) fn group_sizes(&self) -> Vec<usize> {
+        sizes(&self.group, self.groups)
+    }
+
+    pub(super) fn pattern_sizes(&self) -> Vec<usize> {
+        sizes(&self.pattern, self.patterns)
+    }
+}
+
+/// Whether a record's value is in a bucket.
+pub(super) fn has(column: &LocalColumn, record: usize) -> bool {
+    column.bucket.is_valid(record)
+}
+
+/// Counts of a table, as numbers.
+pub(super) fn counts(array: &ArrayRef) -> Result<UInt64Array, ArrowError> {
+    Ok(cast(array, &DataType::UInt64)?
+        .as_primitive::<UInt64Type>()
+        .clone())
+}
+
+/// As [`codes`], with all records alike where there is no column.
+fn of_all(columns: &[ArrayRef], records: usize) -> Result<(Vec<u32>, usize), ArrowError> {
+    if columns.is_empty() {
+        return Ok((vec![0; records], usize::from(records > 0)));
+    }
+    codes(columns)
+}
+
+fn sizes(codes: &[u32], number: usize) -> Vec<usize> {
+    let mut sizes = vec![0; number];
+    for code in codes {
+        sizes[*code as usize] += 1;
+    }
+    sizes
+}

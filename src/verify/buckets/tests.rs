@@ -1,0 +1,367 @@
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, BooleanArray, Int32Array, ListArray, StringArray, StructArray, UInt64Array,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
+
+use super::*;
+
+fn ints(values: &[i32]) -> ArrayRef {
+    Arc::new(Int32Array::from(values.to_vec()))
+}
+
+fn ids(values: &[u64]) -> ArrayRef {
+    // 0 stands for none.
+    let ids = values.iter().map(|id| (*id > 0).then_some(*id));
+    Arc::new(ids.collect::<UInt64Array>())
+}
+
+fn texts(values: &[&str]) -> ArrayRef {
+    Arc::new(StringArray::from(values.to_vec()))
+}
+
+fn column(value: &ArrayRef, bucket: &[u64]) -> LocalColumn {
+    LocalColumn {
+        value: Arc::clone(value),
+        bucket: ids(bucket),
+        table: None,
+    }
+}
+
+fn who(n: i32) -> ArrayRef {
+    ints(&(0..n).collect::<Vec<_>>())
+}
+
+const TWO: BucketRule = BucketRule::Diversity { l: 2 };
+
+fn close(t: &str, ordered: bool) -> BucketRule {
+    let t = t.parse().unwrap();
+    BucketRule::Closeness { t, ordered }
+}
+
+/// Figure 2 of the paper: gender, then age and zip code with their buckets, and disease.
+fn figure_2() -> (ArrayRef, LocalColumn, LocalColumn, LocalColumn) {
+    let gender = texts(&["*", "*", "Male", "Male", "Female", "Male", "Female", "Male"]);
+    let age = texts(&["25-28", "25-28", "16-22", "24", "31", "16-22", "29", "34"]);
+    let zip = texts(&[
+        "21344", "21357", "2135*", "213**", "21328", "2135*", "21328", "213**",
+    ]);
+    let disease = texts(&[
+        "Bronchitis",
+        "Gastritis",
+        "Dyspepsia",
+        "Pneumonia",
+        "Flu",
+        "Hepatitis",
+        "Bronchitis",
+        "Pneumonia",
+    ]);
+    (
+        gender,
+        column(&age, &[0, 0, 0, 1, 1, 0, 2, 2]),
+        column(&zip, &[1, 1, 0, 0, 0, 0, 0, 0]),
+        column(&disease, &[1, 1, 2, 2, 3, 3, 4, 4]),
+    )
+}
+
+#[test]
+fn figure_2_has_groups_and_buckets_of_two() {
+    let (gender, age, zip, disease) = figure_2();
+    let release = LocalRelease::try_new(&who(8), &[gender], &[age, zip], &[disease]).unwrap();
+    let attained = verify_local(&release, 2, &[TWO; 3]).unwrap();
+    assert_eq!((attained.individuals, attained.groups), (8, 4));
+    assert_eq!((attained.smallest_group, attained.largest_group), (2, 2));
+    assert_eq!((attained.patterns, attained.smallest_pattern), (3, 2));
+    let buckets: Vec<usize> = attained.attributes.iter().map(|a| a.buckets).collect();
+    assert_eq!(buckets, [2, 1, 4]);
+
+    let small = verify_local(&release, 3, &[TWO; 3]).unwrap_err();
+    let said = "4 of 4 local groups have fewer than 3 individuals, the smallest 2";
+    assert_eq!(small.to_string(), said);
+    let three = BucketRule::Diversity { l: 3 };
+    let narrow = verify_local(&release, 2, &[TWO, TWO, three]).unwrap_err();
+    let said = "4 of 4 buckets of attribute 2 violate 3-diversity; the first of them has 2 values, one of them 1 times";
+    assert_eq!(narrow.to_string(), said);
+    // A rule that is missing is not one that holds.
+    assert!(verify_local(&release, 2, &[TWO, TWO]).is_err());
+}
+
+#[test]
+fn an_insider_learns_more() {
+    // docs/papers.md L5: one of three for an outsider, one of two for a member; 2 of 4, then 2 of 3.
+    let values = ints(&[1, 2, 3, 1, 1, 2, 3]);
+    let sensitive = column(&values, &[7, 7, 7, 9, 9, 9, 9]);
+    let release = LocalRelease::try_new(&who(7), &[], &[], &[sensitive]).unwrap();
+    let attained = verify_local(&release, 7, &[TWO]).unwrap().attributes[0];
+    assert_eq!(attained.outsider_share, Ratio::of(1, 2));
+    assert_eq!(attained.insider_share, Ratio::of(2, 3));
+    assert_eq!((attained.smallest_bucket, attained.largest_bucket), (3, 4));
+    assert_eq!((attained.most_of_a_value, attained.owners), (2, 7));
+    let unique = column(&ints(&[1, 2, 3]), &[7, 7, 7]);
+    let release = LocalRelease::try_new(&who(3), &[], &[], &[unique]).unwrap();
+    let attained = verify_local(&release, 1, &[TWO]).unwrap().attributes[0];
+    assert_eq!(attained.outsider_share, Ratio::of(1, 3));
+    assert_eq!(attained.insider_share, Ratio::of(1, 2), "1 / (l − 1)");
+}
+
+#[test]
+fn what_is_in_a_bucket_says_nothing_about_the_group() {
+    // The permuted values differ, but all four are one group; whoever shows an age is another pattern.
+    let age = ints(&[1, 2, 3, 4, 1, 1]);
+    let semi = column(&age, &[5, 5, 6, 6, 0, 0]);
+    let release = LocalRelease::try_new(&who(6), &[], &[semi], &[]).unwrap();
+    let attained = verify_local(&release, 2, &[TWO]).unwrap();
+    assert_eq!((attained.groups, attained.largest_group), (2, 4));
+    assert_eq!((attained.patterns, attained.smallest_pattern), (2, 2));
+    assert!(verify_local(&release, 3, &[TWO]).is_err());
+}
+
+#[test]
+fn faults_of_form_are_refused() {
+    let values = ints(&[1, 2, 3, 4]);
+    let violation = |who: &ArrayRef, column: LocalColumn| {
+        let release = LocalRelease::try_new(who, &[], &[], &[column]).unwrap();
+        verify_local(&release, 1, &[TWO]).unwrap_err()
+    };
+    let good = || column(&values, &[1, 1, 2, 2]);
+    assert_eq!(
+        violation(&ints(&[1, 2, 2, 2]), good()),
+        LocalViolation::SeveralRecords { individuals: 1 }
+    );
+    let nameless: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)]));
+    assert_eq!(
+        violation(&nameless, good()),
+        LocalViolation::NoPseudonym { records: 1 }
+    );
+    assert_eq!(
+        violation(&who(4), column(&values, &[1, 1, 2, 0])),
+        LocalViolation::NoBucket {
+            attribute: 0,
+            records: 1
+        }
+    );
+    let missing: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)]));
+    assert_eq!(
+        violation(&who(4), column(&missing, &[1, 1, 2, 2])),
+        LocalViolation::NoValue {
+            attribute: 0,
+            records: 1
+        }
+    );
+    let short = column(&ints(&[1]), &[1]);
+    assert!(LocalRelease::try_new(&who(4), &[], &[], &[short]).is_err());
+}
+
+#[test]
+fn a_bucket_that_two_blocks_share_is_seen() {
+    // docs/papers.md G7: the union of two buckets of different values is none.
+    let both = column(&ints(&[1, 2, 1, 2]), &[3, 3, 3, 3]);
+    let release = LocalRelease::try_new(&who(4), &[], &[], &[both]).unwrap();
+    let attained = verify_local(&release, 1, &[TWO]).unwrap().attributes[0];
+    assert_eq!(
+        attained.most_of_a_value, 2,
+        "still no more than half, but no longer unique"
+    );
+    let three = BucketRule::Diversity { l: 3 };
+    assert!(verify_local(&release, 1, &[three]).is_err());
+}
+
+#[test]
+fn intervals_and_lists_of_one_value_are_values() {
+    let interval = |ends: &[(i32, i32)]| -> ArrayRef {
+        let fields = vec![
+            Field::new("lo", DataType::Int32, true),
+            Field::new("hi", DataType::Int32, true),
+        ];
+        let lo = ints(&ends.iter().map(|e| e.0).collect::<Vec<_>>());
+        let hi = ints(&ends.iter().map(|e| e.1).collect::<Vec<_>>());
+        Arc::new(StructArray::new(fields.into(), vec![lo, hi], None))
+    };
+    let violation = |value: ArrayRef, bucket: &[u64]| {
+        let semi = column(&value, bucket);
+        let release = LocalRelease::try_new(&who(4), &[], &[semi], &[]).unwrap();
+        verify_local(&release, 2, &[TWO])
+    };
+    let value = interval(&[(3, 3), (9, 9), (1, 5), (1, 5)]);
+    assert_eq!(
+        violation(Arc::clone(&value), &[1, 1, 0, 0]).unwrap().groups,
+        2
+    );
+    let no_value = LocalViolation::NoValue {
+        attribute: 0,
+        records: 2,
+    };
+    assert_eq!(violation(value, &[0, 0, 1, 1]), Err(no_value));
+
+    let lists = |lists: Vec<Vec<Option<i32>>>| -> ArrayRef {
+        Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
+            lists.into_iter().map(Some),
+        ))
+    };
+    let one = |v| vec![Some(v)];
+    let two = || vec![Some(1), Some(2)];
+    let value = lists(vec![one(7), one(8), two(), two()]);
+    assert_eq!(
+        violation(Arc::clone(&value), &[1, 1, 0, 0]).unwrap().groups,
+        2
+    );
+    assert_eq!(violation(value, &[0, 0, 1, 1]), Err(no_value));
+    // A list of one NULL is missing.
+    let value = lists(vec![one(7), vec![None], two(), two()]);
+    assert!(violation(value, &[1, 1, 0, 0]).is_err());
+    // Lists that do not begin at the first value of their buffer.
+    let all = lists(vec![two(), one(7), one(8), two(), two()]);
+    assert_eq!(violation(all.slice(1, 4), &[1, 1, 0, 0]).unwrap().groups, 2);
+}
+
+#[test]
+fn closeness_is_exact_at_the_boundary() {
+    // 4 of 6 against 3 of 6 ones: one third of a bucket of three against one half is exactly 1/6.
+    let values = ints(&[1, 1, 2, 1, 2, 2]);
+    let holds = |bucket: &[u64], rule| {
+        let release = LocalRelease::try_new(&who(6), &[], &[], &[column(&values, bucket)]);
+        verify_local(&release.unwrap(), 1, &[rule]).is_ok()
+    };
+    let thirds = [1, 1, 1, 2, 2, 2];
+    assert!(holds(&thirds, close("0.1666666666666666667", false)));
+    assert!(!holds(&thirds, close("0.1666666666666666666", false)));
+    // A bucket of one value is refused however close it is.
+    let release = column(&ints(&[1, 1, 1, 1, 1, 2]), &[1, 1, 2, 2, 2, 2]);
+    let release = LocalRelease::try_new(&who(6), &[], &[], &[release]).unwrap();
+    assert!(verify_local(&release, 1, &[close("0.9", false)]).is_err());
+}
+
+#[test]
+fn order_matters_for_ordered_closeness() {
+    // Salaries 1 to 9 (Li 2007): {1, 2, 3} is 0.375 off, {1, 5, 9} 1/12.
+    let values = ints(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let distance = |bucket: &[u64]| {
+        let release = LocalRelease::try_new(&who(9), &[], &[], &[column(&values, bucket)]);
+        let attained = verify_local(&release.unwrap(), 1, &[close("0.9", true)]).unwrap();
+        attained.attributes[0].largest_distance.unwrap()
+    };
+    assert!((distance(&[1, 1, 1, 2, 2, 2, 3, 3, 3]) - 0.375).abs() < 1e-12);
+    assert!((distance(&[1, 2, 3, 2, 1, 3, 3, 2, 1]) - 0.125).abs() < 0.05);
+    let nominal = |bucket: &[u64]| {
+        let release = LocalRelease::try_new(&who(9), &[], &[], &[column(&values, bucket)]);
+        let attained = verify_local(&release.unwrap(), 1, &[close("0.9", false)]).unwrap();
+        attained.attributes[0].largest_distance.unwrap()
+    };
+    assert!((nominal(&[1, 1, 1, 2, 2, 2, 3, 3, 3]) - 2.0 / 3.0).abs() < 1e-12);
+}
+
+#[test]
+fn detached_tables_are_checked_against_their_members() {
+    let hidden: ArrayRef = Arc::new(Int32Array::from(vec![None::<i32>; 4]));
+    let table = |individuals: &[i32]| BucketTable {
+        bucket: ids(&[8, 8, 9, 9]),
+        value: texts(&["a", "b", "a", "c"]),
+        individuals: ints(individuals),
+    };
+    let verdict = |value: &ArrayRef, table| {
+        let column = LocalColumn {
+            value: Arc::clone(value),
+            bucket: ids(&[8, 9, 9, 8]),
+            table: Some(table),
+        };
+        let release = LocalRelease::try_new(&who(4), &[], &[], &[column]).unwrap();
+        verify_local(&release, 2, &[TWO])
+    };
+    let attained = verdict(&hidden, table(&[1, 1, 1, 1])).unwrap();
+    assert_eq!(attained.attributes[0].owners, 4);
+    let unfit = LocalViolation::Table {
+        attribute: 0,
+        buckets: 1,
+    };
+    assert_eq!(verdict(&hidden, table(&[1, 2, 1, 1])), Err(unfit));
+    assert!(verdict(&hidden, table(&[2, 0, 1, 1])).is_err());
+    let shown = ints(&[1, 2, 3, 4]);
+    let beside = LocalViolation::NoValue {
+        attribute: 0,
+        records: 4,
+    };
+    assert_eq!(verdict(&shown, table(&[1, 1, 1, 1])), Err(beside));
+}
+
+#[test]
+fn the_publisher_sees_changed_values_and_wishes() {
+    let original = ints(&[10, 20, 30, 40]);
+    let secret = BooleanArray::from(vec![true, true, false, true]);
+    let verdict = |value: &ArrayRef, bucket: &[u64]| {
+        preserved(0, &column(value, bucket), &original, Some(&secret)).unwrap()
+    };
+    let nullable =
+        |values: &[Option<i32>]| -> ArrayRef { Arc::new(Int32Array::from(values.to_vec())) };
+    let good = nullable(&[Some(20), Some(10), Some(30), None]);
+    assert_eq!(verdict(&good, &[1, 1, 0, 0]), Ok(()));
+    let flags = |records| {
+        Err(LocalViolation::Flags {
+            attribute: 0,
+            records,
+        })
+    };
+    assert_eq!(verdict(&good, &[1, 1, 1, 0]), flags(1), "not a secret");
+    assert_eq!(
+        verdict(&ints(&[20, 10, 30, 40]), &[1, 1, 0, 0]),
+        flags(1),
+        "a secret is shown"
+    );
+    let values = Err(LocalViolation::Values {
+        attribute: 0,
+        buckets: 1,
+    });
+    let other = nullable(&[Some(20), Some(20), Some(30), None]);
+    assert_eq!(verdict(&other, &[1, 1, 0, 0]), values);
+    assert!(preserved(0, &column(&original, &[1; 4]), &ints(&[1]), None).is_err());
+    let text = texts(&["a", "b", "c", "d"]);
+    assert!(preserved(0, &column(&original, &[1; 4]), &text, None).is_err());
+}
+
+#[test]
+fn flags_are_not_published() {
+    // docs/papers.md L6.
+    let roles = ["individual", "age", "age_bid"];
+    let flags = ["age_private"];
+    assert_eq!(
+        flags_absent(&["individual", "age", "age_bid"], &roles, &flags),
+        Ok(())
+    );
+    let stray = Err(LocalViolation::Columns { columns: 1 });
+    assert_eq!(flags_absent(&["age", "age_private"], &roles, &flags), stray);
+    assert_eq!(
+        flags_absent(&["age", "gid_of_input"], &roles, &flags),
+        stray
+    );
+}
+
+#[test]
+fn violations_hold_no_value() {
+    let values = texts(&["CANARY-1", "CANARY-1", "CANARY-2"]);
+    let one = column(&values, &[77, 77, 78]);
+    let release = LocalRelease::try_new(&who(3), &[Arc::clone(&values)], &[], &[one]).unwrap();
+    for k in [1, 2] {
+        let violation = verify_local(&release, k, &[TWO]).unwrap_err();
+        for said in [violation.to_string(), format!("{violation:?}")] {
+            assert!(!said.contains("CANARY") && !said.contains("77"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn nobody_violates_nothing() {
+    let none = column(&ints(&[]), &[]);
+    let release = LocalRelease::try_new(
+        &who(0),
+        &[],
+        std::slice::from_ref(&none),
+        std::slice::from_ref(&none),
+    )
+    .unwrap();
+    let attained = verify_local(&release, 5, &[TWO, TWO]).unwrap();
+    assert_eq!(
+        (attained.groups, attained.smallest_group, attained.patterns),
+        (0, 0, 0)
+    );
+    assert_eq!(attained.attributes[0].smallest_bucket, 0);
+}
