@@ -7,20 +7,20 @@
 
 mod argument;
 mod ast;
+mod audits;
 mod call;
 mod input;
 mod literal;
-mod measure;
 mod relation;
 mod sample;
 mod sample_patients;
 mod table_function;
 
 pub use argument::Argument;
+pub use audits::{AUDITS, AuditArgument, AuditEntry, AuditTableFunction, RelationEntry};
+pub(crate) use audits::{class_key, class_tuple, unique_sets, value_hash};
 pub use call::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry};
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};
-pub use measure::{MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry};
-pub(crate) use measure::{class_key, class_tuple, unique_sets, value_hash};
 pub use relation::AnonymizeRelationPlanner;
 pub use sample_patients::sample_patients;
 pub use table_function::AnonymizeTableFunction;

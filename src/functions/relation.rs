@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::input::INPUT_FUNCTION;
-use super::{Argument, FUNCTIONS, call, measure, sample};
+use super::{Argument, FUNCTIONS, audits, call, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
 
@@ -40,8 +40,8 @@ impl RelationPlanner for AnonymizeRelationPlanner {
                 .map(|ident| context.normalize_ident(ident.clone())),
             _ => None,
         };
-        if let Some(entry) = function.as_deref().and_then(measure::named) {
-            let plan = measure::plan(entry, &args.args, context)?;
+        if let Some(entry) = function.as_deref().and_then(audits::named) {
+            let plan = audits::plan(entry, &args.args, context)?;
             let planned = PlannedRelation::new(plan, alias.clone());
             return Ok(RelationPlanning::Planned(Box::new(planned)));
         }

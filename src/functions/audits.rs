@@ -26,12 +26,12 @@ use super::Argument;
 pub(crate) use class_key::{class_key, class_tuple, value_hash};
 pub(super) use given::Given;
 pub(super) use sql::plan;
-pub use table_function::MeasureTableFunction;
+pub use table_function::AuditTableFunction;
 pub(crate) use unique::unique_sets;
 
 /// A measuring function.
 #[derive(Debug)]
-pub struct MeasureEntry {
+pub struct AuditEntry {
     /// Its SQL name.
     pub name: &'static str,
     /// One line of help.
@@ -39,7 +39,7 @@ pub struct MeasureEntry {
     /// The relations it takes, in the order in which they may be given without a name.
     pub relations: &'static [RelationEntry],
     /// Its other arguments.
-    pub arguments: &'static [MeasureArgument],
+    pub arguments: &'static [AuditArgument],
     pub(super) build: fn(&mut Given) -> Result<LogicalPlan>,
 }
 
@@ -56,7 +56,7 @@ pub struct RelationEntry {
 
 /// An argument of a measuring function.
 #[derive(Debug)]
-pub struct MeasureArgument {
+pub struct AuditArgument {
     /// Its name.
     pub name: &'static str,
     /// One line of help.
@@ -64,7 +64,7 @@ pub struct MeasureArgument {
 }
 
 /// All measuring functions.
-pub static MEASURES: &[MeasureEntry] = &[
+pub static AUDITS: &[AuditEntry] = &[
     audit::AUDIT,
     classes::AUDIT_CLASSES,
     classes::VULNERABLE_CLASSES,
@@ -72,12 +72,12 @@ pub static MEASURES: &[MeasureEntry] = &[
 ];
 
 /// The measuring function of that name.
-pub(super) fn named(name: &str) -> Option<&'static MeasureEntry> {
-    MEASURES.iter().find(|entry| entry.name == name)
+pub(super) fn named(name: &str) -> Option<&'static AuditEntry> {
+    AUDITS.iter().find(|entry| entry.name == name)
 }
 
 /// The tables that an argument names, if it names any: one, or in `hierarchy` one per column.
-fn tables(entry: &MeasureEntry, name: &str, value: &Argument) -> Option<Vec<(String, String)>> {
+fn tables(entry: &AuditEntry, name: &str, value: &Argument) -> Option<Vec<(String, String)>> {
     match value {
         Argument::Map(entries) if name == "hierarchy" => entries
             .iter()
