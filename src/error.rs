@@ -39,7 +39,12 @@ pub(crate) fn input(function: &str, error: DataFusionError) -> DataFusionError {
             _ => "an error in a computation",
         },
         // Messages of this crate hold no cell, and those about files and memory are needed as they are.
-        DataFusionError::Execution(message) if message.starts_with("anonymize_") => return error,
+        DataFusionError::Execution(message)
+            if message.starts_with("anonymize_")
+                || message.starts_with(&format!("{function}: ")) =>
+        {
+            return error;
+        }
         DataFusionError::ResourcesExhausted(_)
         | DataFusionError::ObjectStore(_)
         | DataFusionError::IoError(_)

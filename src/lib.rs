@@ -37,8 +37,8 @@ pub mod verify;
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use coding::{DateLevel, Levels};
 pub use functions::{
-    ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, FUNCTIONS,
-    FunctionEntry, MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry,
+    ARGUMENTS, AUDITS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry,
+    AuditArgument, AuditEntry, AuditTableFunction, FUNCTIONS, FunctionEntry, RelationEntry,
     sample_patients,
 };
 pub use logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode, anonymize};

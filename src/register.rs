@@ -7,12 +7,12 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
 
+use crate::functions::{AUDITS, AuditTableFunction};
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
 use crate::functions::{
-    HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction, QUESTIONS,
-    QuestionTableFunction, register_expressions,
+    HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction, MEASURES,
+    MeasureTableFunction, register_expressions,
 };
-use crate::functions::{MEASURES, MeasureTableFunction};
 use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
 use crate::planner::AnonymizeQueryPlanner;
 
@@ -60,17 +60,17 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
             Arc::new(AnonymizeTableFunction::new(function.name)),
         );
     }
-    for measure in MEASURES {
-        state.register_udtf(measure.name, Arc::new(MeasureTableFunction::new(measure)));
+    for audit in AUDITS {
+        state.register_udtf(audit.name, Arc::new(AuditTableFunction::new(audit)));
     }
     for function in [class_tuple(), class_key(), value_hash()] {
         state.register_udf(function)?;
     }
     state.register_udaf(unique_sets())?;
-    for function in QUESTIONS {
+    for function in MEASURES {
         state.register_udtf(
             function.name,
-            Arc::new(QuestionTableFunction::new(function.name)),
+            Arc::new(MeasureTableFunction::new(function.name)),
         );
     }
     Ok(())

@@ -56,6 +56,26 @@ pub struct Args {
     #[arg(long, value_name = "K", requires = "l")]
     k: Option<u64>,
 
+    /// The people among whom an attacker looks, with the quasi-identifiers as they are
+    #[arg(long, value_name = "FILE")]
+    population: Option<String>,
+
+    /// The column that tells them apart [default: one row each]
+    #[arg(long, value_name = "COLUMN", requires = "population")]
+    population_id: Option<String>,
+
+    /// The table before it was anonymized, to check that the published one is true
+    #[arg(long, value_name = "FILE")]
+    original: Option<String>,
+
+    /// The column of that table that tells individuals apart [default: the same name]
+    #[arg(long, value_name = "COLUMN", requires = "original")]
+    original_id: Option<String>,
+
+    /// The published ids are those of the original: compare each individual with itself
+    #[arg(long, requires = "original")]
+    same_ids: bool,
+
     /// Exit with code 1 unless this level is reached; may be given several times
     #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
     require: Vec<Required>,
@@ -91,6 +111,11 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     arguments.plain("c", args.c);
     arguments.plain("k", args.k);
     arguments.plain("l", args.l);
+    arguments.text("population", args.population.as_deref());
+    arguments.text("population_id", args.population_id.as_deref());
+    arguments.text("original", args.original.as_deref());
+    arguments.text("original_id", args.original_id.as_deref());
+    arguments.plain("same_ids", args.same_ids.then_some(true));
     let (format, levels) = (args.format, &args.require);
     measure::run("audit", &[&args.file], arguments, "section", format, levels).await
 }

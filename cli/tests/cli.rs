@@ -598,6 +598,28 @@ fn compare_two_tables() {
     let output = by(&["--require", "nloss=0.7"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("0.6667"), "{}", stdout(&output));
+    let audited = anonymize(&[
+        "audit",
+        paths[1],
+        "--id",
+        "who",
+        "--qi",
+        "age",
+        "--sensitive",
+        "disease",
+        "--original",
+        paths[0],
+        "--original-id",
+        "name",
+        "--require",
+        "untraceable_individuals=0",
+        "--require",
+        "dropped_individuals=0",
+    ]);
+    assert_eq!(
+        stderr(&audited).trim(),
+        "error: dropped_individuals must be at most 0, but is 1"
+    );
     let output = by(&["--require", "nloss=0.6", "--format", "json"]);
     assert_eq!(output.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");

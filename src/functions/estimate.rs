@@ -24,7 +24,7 @@ use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::Argument;
-use super::question::{QuestionEntry, ToExpr};
+use super::measure::{MeasureEntry, ToExpr};
 use crate::error;
 use crate::generalized::{is_generalized, value_type};
 use plan::Options;
@@ -37,7 +37,7 @@ const NAME: &str = "estimate";
 const NAMED: &[&str] = &["id", "qi", "domain"];
 
 /// The function.
-pub(super) const ENTRY: QuestionEntry = QuestionEntry {
+pub(super) const ENTRY: MeasureEntry = MeasureEntry {
     name: NAME,
     relations: &["published"],
     positional: &["query"],

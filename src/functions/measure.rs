@@ -1,92 +1,150 @@
-//! Functions that measure what is published: `audit`, `audit_classes`, `vulnerable_classes`, `information_loss`.
-//!
-//! A call becomes a plan of the engine's own nodes over [`ClassesNode`](crate::ClassesNode) or
-//! [`LossNode`](crate::LossNode), so that the engine shuffles,
-//! sorts, spills and sends it. Relations among the arguments are planned by whoever reads the call: SQL with named
-//! arguments, or an ordinary table function.
+//! Functions that ask about published tables: relations first, then constants, some of which may go without a name.
 
-mod audit;
-mod class_key;
-mod classes;
-mod figures;
-mod given;
-mod loss;
-mod original;
-mod population;
-mod roles;
-mod sql;
-mod table_function;
-mod unique;
+use std::sync::Arc;
 
-use datafusion::common::Result;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{DFSchema, DataFusionError, Result, plan_datafusion_err};
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
-use super::Argument;
+use super::{Argument, estimate, input, query_error};
+use crate::error;
 
-pub(crate) use class_key::{class_key, class_tuple, value_hash};
-pub(super) use given::Given;
-pub(super) use sql::plan;
-pub use table_function::MeasureTableFunction;
-pub(crate) use unique::unique_sets;
+/// Turns SQL expressions into expressions over a schema, as the session does.
+pub(super) type ToExpr<'a> = dyn FnMut(SqlExpr, &DFSchema) -> Result<Expr> + 'a;
 
-/// A measuring function.
-#[derive(Debug)]
-pub struct MeasureEntry {
+/// A function that asks about published tables.
+pub(crate) struct MeasureEntry {
     /// Its SQL name.
     pub name: &'static str,
-    /// One line of help.
-    pub help: &'static str,
-    /// The relations it takes, in the order in which they may be given without a name.
-    pub relations: &'static [RelationEntry],
-    /// Its other arguments.
-    pub arguments: &'static [MeasureArgument],
-    pub(super) build: fn(&mut Given) -> Result<LogicalPlan>,
+    /// The arguments that are relations, in order.
+    pub relations: &'static [&'static str],
+    /// The arguments after them that may go without a name, in order.
+    pub positional: &'static [&'static str],
+    /// Plans a call: the relations, and all other arguments by name.
+    pub plan: fn(Vec<LogicalPlan>, &[(String, Argument)], &mut ToExpr) -> Result<LogicalPlan>,
 }
 
-/// A relation that a measuring function takes.
-#[derive(Debug)]
-pub struct RelationEntry {
-    /// Its name.
-    pub name: &'static str,
-    /// Whether a call must give it, as its first arguments.
-    pub required: bool,
-    /// One line of help.
-    pub help: &'static str,
-}
+/// All functions that ask about published tables.
+pub(crate) static MEASURES: &[MeasureEntry] =
+    &[estimate::ENTRY, query_error::ENTRY, query_error::SUMMARY];
 
-/// An argument of a measuring function.
-#[derive(Debug)]
-pub struct MeasureArgument {
-    /// Its name.
-    pub name: &'static str,
-    /// One line of help.
-    pub help: &'static str,
-}
+impl MeasureEntry {
+    /// The function of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        MEASURES.iter().find(|m| m.name == name)
+    }
 
-/// All measuring functions.
-pub static MEASURES: &[MeasureEntry] = &[
-    audit::AUDIT,
-    classes::AUDIT_CLASSES,
-    classes::VULNERABLE_CLASSES,
-    loss::INFORMATION_LOSS,
-];
-
-/// The measuring function of that name.
-pub(super) fn named(name: &str) -> Option<&'static MeasureEntry> {
-    MEASURES.iter().find(|entry| entry.name == name)
-}
-
-/// The tables that an argument names, if it names any: one, or in `hierarchy` one per column.
-fn tables(entry: &MeasureEntry, name: &str, value: &Argument) -> Option<Vec<(String, String)>> {
-    match value {
-        Argument::Map(entries) if name == "hierarchy" => entries
-            .iter()
-            .map(|(column, table)| Some((format!("hierarchy.{column}"), table.text()?.to_owned())))
-            .collect(),
-        value if entry.relations.iter().any(|r| r.name == name) => {
-            let table = value.text()?.to_owned();
-            Some(vec![(name.to_owned(), table)])
+    /// Names the arguments that were given without a name: relations, then constants, then a struct of the rest.
+    pub fn bind<R>(
+        &self,
+        mut relations: Vec<(String, R)>,
+        mut named: Vec<(String, Argument)>,
+        mut unnamed: impl Iterator<Item = R>,
+        mut constant: impl FnMut(R) -> Result<Argument>,
+    ) -> Result<(Vec<R>, Vec<(String, Argument)>)> {
+        let mut bound = vec![];
+        for name in self.relations {
+            let given = relations.iter().position(|(n, _)| n == name);
+            bound.push(match given {
+                Some(at) => relations.remove(at).1,
+                None => unnamed.next().ok_or_else(|| {
+                    error::argument(
+                        self.name,
+                        name,
+                        "is missing: name a table, a (SELECT …) or the path of files",
+                    )
+                })?,
+            });
         }
-        _ => None,
+        if let Some((name, _)) = relations.first() {
+            return Err(error::argument(self.name, name, "is given twice"));
+        }
+        let mut positional = self
+            .positional
+            .iter()
+            .filter(|name| !named.iter().any(|(n, _)| n == *name))
+            .collect::<Vec<_>>()
+            .into_iter();
+        for value in unnamed {
+            match (constant(value)?, positional.next()) {
+                (Argument::Map(entries), _) => named.extend(entries),
+                (value, Some(name)) => named.push(((*name).to_owned(), value)),
+                (_, None) => {
+                    return Err(error::call(
+                        self.name,
+                        "further arguments have names: id => …, qi => […]",
+                    ));
+                }
+            }
+        }
+        for (i, (name, _)) in named.iter().enumerate() {
+            if named[..i].iter().any(|(earlier, _)| earlier == name) {
+                return Err(error::argument(self.name, name, "is given twice"));
+            }
+        }
+        Ok((bound, named))
+    }
+
+    /// The error for an argument that the function does not know.
+    pub fn unknown(&self, name: &str, names: &[&str]) -> DataFusionError {
+        let names = [self.relations, self.positional, names].concat();
+        let nearest = error::did_you_mean(name, names.iter().copied());
+        error::call(
+            self.name,
+            format!(
+                "there is no argument '{name}'{nearest} (arguments: {})",
+                names.join(", ")
+            ),
+        )
+    }
+}
+
+/// Calls by hosts that know only ordinary table functions: `estimate('published', 'SELECT …', {id: 'individual'})`.
+#[derive(Debug)]
+pub(crate) struct MeasureTableFunction {
+    function: &'static str,
+}
+
+impl MeasureTableFunction {
+    /// The table function of that name.
+    pub fn new(function: &'static str) -> Self {
+        Self { function }
+    }
+}
+
+impl TableFunctionImpl for MeasureTableFunction {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let function = self.function;
+        let Some(entry) = MeasureEntry::named(function) else {
+            return datafusion::common::internal_err!("there is no function {function}");
+        };
+        let state = args
+            .session()
+            .as_any()
+            .downcast_ref::<SessionState>()
+            .ok_or_else(|| plan_datafusion_err!("{function}: needs a session of DataFusion"))?;
+        let constant = |expr: &Expr| {
+            Argument::from_expr(expr)
+                .ok_or_else(|| error::call(function, "arguments must be constant"))
+        };
+        let (tables, arguments) = entry.bind(vec![], vec![], args.exprs().iter(), constant)?;
+        let mut relations = vec![];
+        for table in tables {
+            let table = constant(table)?;
+            let name = table
+                .text()
+                .ok_or_else(|| error::call(function, "a table is given by its name"))?;
+            let provider =
+                input::find(state, name).map_err(|e| error::call(function, e.strip_backtrace()))?;
+            let source = provider_as_source(provider);
+            relations.push(LogicalPlanBuilder::scan(name, source, None)?.build()?);
+        }
+        let mut to_expr =
+            |expr: SqlExpr, schema: &DFSchema| state.create_logical_expr(&expr.to_string(), schema);
+        let plan = (entry.plan)(relations, &arguments, &mut to_expr)?;
+        Ok(Arc::new(ViewTable::new(plan, None)))
     }
 }

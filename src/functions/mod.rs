@@ -7,6 +7,7 @@
 
 mod argument;
 mod ast;
+mod audits;
 mod call;
 mod column_values;
 mod domain;
@@ -19,7 +20,6 @@ mod literal;
 mod match_fraction;
 mod measure;
 mod query_error;
-mod question;
 mod relation;
 mod relative_error;
 mod sample;
@@ -27,12 +27,12 @@ mod sample_patients;
 mod table_function;
 
 pub use argument::Argument;
+pub use audits::{AUDITS, AuditArgument, AuditEntry, AuditTableFunction, RelationEntry};
+pub(crate) use audits::{class_key, class_tuple, unique_sets, value_hash};
 pub use call::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry};
 pub(crate) use hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction, NAME as HIERARCHY};
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};
-pub use measure::{MEASURES, MeasureArgument, MeasureEntry, MeasureTableFunction, RelationEntry};
-pub(crate) use measure::{class_key, class_tuple, unique_sets, value_hash};
-pub(crate) use question::{QUESTIONS, QuestionTableFunction};
+pub(crate) use measure::{MEASURES, MeasureTableFunction};
 pub use relation::AnonymizeRelationPlanner;
 pub use sample_patients::sample_patients;
 pub use table_function::AnonymizeTableFunction;

@@ -34,12 +34,12 @@ use self::arguments::{Counted, Request};
 use self::matches::workload_matches;
 use super::Argument;
 use super::column_values::column_values;
-use super::question::{QuestionEntry, ToExpr};
+use super::measure::{MeasureEntry, ToExpr};
 
 const NAME: &str = "query_error";
 
 /// One row per query.
-pub(super) const ENTRY: QuestionEntry = QuestionEntry {
+pub(super) const ENTRY: MeasureEntry = MeasureEntry {
     name: NAME,
     relations: &["original", "published"],
     positional: &[],
@@ -47,7 +47,7 @@ pub(super) const ENTRY: QuestionEntry = QuestionEntry {
 };
 
 /// One row for all queries.
-pub(super) const SUMMARY: QuestionEntry = QuestionEntry {
+pub(super) const SUMMARY: MeasureEntry = MeasureEntry {
     name: "query_error_summary",
     relations: &["original", "published"],
     positional: &[],

@@ -11,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::input::INPUT_FUNCTION;
-use super::question::QuestionEntry;
-use super::{Argument, FUNCTIONS, call, hierarchy, measure, sample};
+use super::measure::MeasureEntry;
+use super::{Argument, FUNCTIONS, audits, call, hierarchy, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
 
@@ -41,19 +41,19 @@ impl RelationPlanner for AnonymizeRelationPlanner {
                 .map(|ident| context.normalize_ident(ident.clone())),
             _ => None,
         };
-        if let Some(entry) = function.as_deref().and_then(measure::named) {
-            let plan = measure::plan(entry, &args.args, context)?;
+        if let Some(entry) = function.as_deref().and_then(audits::named) {
+            let plan = audits::plan(entry, &args.args, context)?;
             let planned = PlannedRelation::new(plan, alias.clone());
             return Ok(RelationPlanning::Planned(Box::new(planned)));
         }
         let Some(function) = function.filter(|f| ours(f)) else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let question = QuestionEntry::named(&function);
-        let relations = question.map_or(&["input"] as &[_], |q| q.relations);
+        let measure = MeasureEntry::named(&function);
+        let relations = measure.map_or(&["input"] as &[_], |q| q.relations);
         let call = Call::read(&function, relations, &args.args, context)?;
-        let plan = if let Some(question) = question {
-            call.question(question, context)?
+        let plan = if let Some(measure) = measure {
+            call.measure(measure, context)?
         } else if function == sample::NAME {
             sample::plan(&call.positional(&function, context)?, &call.named)?
         } else if function == hierarchy::NAME {
@@ -68,7 +68,7 @@ impl RelationPlanner for AnonymizeRelationPlanner {
 
 fn ours(function: &str) -> bool {
     [sample::NAME, hierarchy::NAME].contains(&function)
-        || QuestionEntry::named(function).is_some()
+        || MeasureEntry::named(function).is_some()
         || FUNCTIONS.iter().any(|f| f.name == function)
 }
 
@@ -173,9 +173,9 @@ impl Call {
     }
 
     /// `f(relation, …, constant, …, name => value, …)`.
-    fn question(
+    fn measure(
         self,
-        entry: &QuestionEntry,
+        entry: &MeasureEntry,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<LogicalPlan> {
         let unnamed = self.unnamed.into_iter();

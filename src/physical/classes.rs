@@ -149,6 +149,7 @@ impl ExecutionPlan for ClassesExec {
             batch_size: context.session_config().batch_size(),
             input: self.records.execute(partition, Arc::clone(&context))?,
             schema: self.records.schema(),
+            function: self.spec.function.clone(),
             pending: vec![],
         };
         let (spec, whole) = (Arc::clone(&self.spec), Arc::clone(&self.whole));
@@ -219,7 +220,7 @@ impl Whole {
         let mut stream = values.execute(0, Arc::clone(context))?;
         let mut batches = vec![];
         while let Some(batch) = stream.next().await {
-            let batch = batch?;
+            let batch = batch.map_err(|e| error::input(&spec.function, e))?;
             // The values, their bytes in the map, and their order.
             reservation.try_grow(3 * sliced_size(&batch) + 32 * batch.num_rows())?;
             batches.push(batch);
@@ -405,6 +406,7 @@ impl Runs {
 struct ClassReader {
     input: SendableRecordBatchStream,
     schema: SchemaRef,
+    function: String,
     batch_size: usize,
     /// Records that were read and not returned, none of them of a class that was.
     pending: Vec<RecordBatch>,
@@ -440,7 +442,7 @@ impl ClassReader {
             }
             match self.input.next().await {
                 Some(batch) => {
-                    let batch = batch?;
+                    let batch = batch.map_err(|e| error::input(&self.function, e))?;
                     if batch.num_rows() > 0 {
                         self.reservation
                             .try_grow(WORK_FACTOR * sliced_size(&batch))?;

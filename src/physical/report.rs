@@ -20,6 +20,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::operator::{only_child, properties, show};
+use crate::error;
 use crate::measure::Report;
 
 /// Turns one row of figures into the rows of a report.
@@ -102,11 +103,11 @@ impl ExecutionPlan for ReportExec {
     ) -> Result<SendableRecordBatchStream> {
         let mut input = self.input.execute(partition, context)?;
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let report = Arc::clone(&self.report);
+        let (report, function) = (Arc::clone(&self.report), self.function.clone());
         let stream = async_stream::try_stream! {
             let mut figures: Option<RecordBatch> = None;
             while let Some(batch) = input.next().await {
-                let batch = batch?;
+                let batch = batch.map_err(|e| error::input(&function, e))?;
                 if batch.num_rows() > 0 && figures.replace(batch).is_some() {
                     internal_err!("a report is on one row of figures")?;
                 }

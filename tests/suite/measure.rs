@@ -11,7 +11,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_anonymize::verify::{Measurer, Measures, Published, Reference, diversity};
-use datafusion_anonymize::{AnonymizeLogicalCodec, AnonymizePhysicalCodec, MEASURES, register_all};
+use datafusion_anonymize::{AUDITS, AnonymizeLogicalCodec, AnonymizePhysicalCodec, register_all};
 use datafusion_proto::bytes::{
     logical_plan_from_bytes_with_extension_codec, logical_plan_to_bytes_with_extension_codec,
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
@@ -275,7 +275,7 @@ async fn no_value_of_a_class_is_shown() {
 
 #[test]
 fn every_measure_has_a_page_with_its_arguments() {
-    for entry in MEASURES {
+    for entry in AUDITS {
         let page = format!("{}/docs/{}.md", env!("CARGO_MANIFEST_DIR"), entry.name);
         let text = std::fs::read_to_string(&page).unwrap_or_else(|_| panic!("{page} is missing"));
         let arguments = entry.arguments.iter().map(|a| a.name);

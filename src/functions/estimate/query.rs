@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::refuse;
-use crate::functions::question::ToExpr;
+use crate::functions::measure::ToExpr;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::error;
 use crate::estimate::Draw;
 use crate::functions::Argument;
 use crate::functions::domain::given_domain;
-use crate::functions::question::QuestionEntry;
+use crate::functions::measure::MeasureEntry;
 use crate::spec::INDIVIDUAL;
 
 const NAMED: &[&str] = &[
@@ -69,7 +69,7 @@ impl Request {
 
     /// Reads the arguments of a call.
     pub fn read(
-        entry: &QuestionEntry,
+        entry: &MeasureEntry,
         relations: &[LogicalPlan],
         arguments: &[(String, Argument)],
     ) -> Result<Self> {

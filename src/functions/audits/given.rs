@@ -3,14 +3,14 @@
 use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 
-use super::MeasureEntry;
+use super::AuditEntry;
 use crate::error;
 use crate::functions::Argument;
 
 /// What a call gives. Whatever nobody took is unknown.
 #[derive(Debug)]
 pub struct Given {
-    entry: &'static MeasureEntry,
+    entry: &'static AuditEntry,
     relations: Vec<(String, LogicalPlan)>,
     named: Vec<(String, Argument)>,
 }
@@ -18,7 +18,7 @@ pub struct Given {
 impl Given {
     /// Checks names; values are checked when they are taken.
     pub fn try_new(
-        entry: &'static MeasureEntry,
+        entry: &'static AuditEntry,
         relations: Vec<(String, LogicalPlan)>,
         named: Vec<(String, Argument)>,
     ) -> Result<Self> {
@@ -186,7 +186,7 @@ fn fraction(digits: &str) -> Option<(u64, u64)> {
     (numerator > 0).then_some((numerator, denominator))
 }
 
-fn unknown(entry: &MeasureEntry, name: &str) -> DataFusionError {
+fn unknown(entry: &AuditEntry, name: &str) -> DataFusionError {
     let relations = entry.relations.iter().map(|r| r.name);
     let names: Vec<&str> = relations
         .chain(entry.arguments.iter().map(|a| a.name))

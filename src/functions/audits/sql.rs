@@ -5,14 +5,14 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, Value};
 
-use super::{Given, MeasureEntry, tables};
+use super::{AuditEntry, Given, tables};
 use crate::error;
 use crate::functions::Argument;
 use crate::functions::relation::{constant, plan_input};
 
 /// Plans `f(table, …, name => value, …)`, or `f(table, …, {name: value, …})` as ordinary table functions are called.
 pub fn plan(
-    entry: &'static MeasureEntry,
+    entry: &'static AuditEntry,
     args: &[FunctionArg],
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
@@ -77,7 +77,7 @@ pub fn plan(
 }
 
 fn options(
-    entry: &MeasureEntry,
+    entry: &AuditEntry,
     value: &SqlExpr,
     context: &mut dyn RelationPlannerContext,
 ) -> Result<Vec<(String, Argument)>> {
@@ -87,7 +87,7 @@ fn options(
     }
 }
 
-fn order(entry: &MeasureEntry) -> datafusion::common::DataFusionError {
+fn order(entry: &AuditEntry) -> datafusion::common::DataFusionError {
     let required = entry.relations.iter().filter(|r| r.required);
     let names: Vec<_> = required.map(|r| r.name).collect();
     error::call(

@@ -8,14 +8,14 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col,
 
 use super::audit::PUBLISHED;
 use super::roles::{CLASS, INDIVIDUAL, find};
-use super::{Given, MeasureArgument, MeasureEntry, RelationEntry, class_tuple, classes};
+use super::{AuditArgument, AuditEntry, Given, RelationEntry, class_tuple, classes};
 use crate::functions::Argument;
 use crate::generalized::is_generalized;
 use crate::logical::{LossNode, report};
 use crate::measure::{LossCall, LossColumn, LossSpec, Report, loss_schema};
 
 /// The entry of `information_loss`.
-pub(super) const INFORMATION_LOSS: MeasureEntry = MeasureEntry {
+pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
     name: "information_loss",
     help: "what was lost on the way from the original table to the published one, per column and in total",
     relations: &[
@@ -28,29 +28,29 @@ pub(super) const INFORMATION_LOSS: MeasureEntry = MeasureEntry {
     ],
     arguments: &[
         classes::ID,
-        MeasureArgument {
+        AuditArgument {
             name: "original_id",
             help: "the column of the original table that tells individuals apart (default: the one named by id)",
         },
         classes::ONE_ROW,
         classes::QI,
-        MeasureArgument {
+        AuditArgument {
             name: "sensitive",
             help: "the sensitive column; records are its different values per individual (default: all records)",
         },
-        MeasureArgument {
+        AuditArgument {
             name: "categorical",
             help: "quasi-identifiers of a numeric type whose values are names, such as postcodes (default: lists)",
         },
-        MeasureArgument {
+        AuditArgument {
             name: "domain",
             help: "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']} (default: from the original)",
         },
-        MeasureArgument {
+        AuditArgument {
             name: "hierarchy",
             help: "tables or files with a row leaf, level1, … per leaf: {postcode: 'postcodes.csv'} (default: none)",
         },
-        MeasureArgument {
+        AuditArgument {
             name: "k",
             help: "the k that CAVG is measured against (default: the smallest class)",
         },

@@ -8,24 +8,24 @@ use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
-use super::{Given, MeasureEntry, tables};
+use super::{AuditEntry, Given, tables};
 use crate::error;
 use crate::functions::{Argument, input};
 
 /// `audit(published, {id: 'individual', qi: ['gender', 'age'], sensitive: 'disease'})`.
 #[derive(Debug)]
-pub struct MeasureTableFunction {
-    entry: &'static MeasureEntry,
+pub struct AuditTableFunction {
+    entry: &'static AuditEntry,
 }
 
-impl MeasureTableFunction {
+impl AuditTableFunction {
     /// The table function of an entry.
-    pub fn new(entry: &'static MeasureEntry) -> Self {
+    pub fn new(entry: &'static AuditEntry) -> Self {
         Self { entry }
     }
 }
 
-impl TableFunctionImpl for MeasureTableFunction {
+impl TableFunctionImpl for AuditTableFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let name = self.entry.name;
         let usage = || {
@@ -73,7 +73,7 @@ impl TableFunctionImpl for MeasureTableFunction {
     }
 }
 
-impl MeasureTableFunction {
+impl AuditTableFunction {
     fn scan(&self, state: &SessionState, relation: &str, table: &str) -> Result<LogicalPlan> {
         let provider = input::find(state, table).map_err(|e| {
             error::argument(

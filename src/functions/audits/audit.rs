@@ -5,12 +5,12 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::figures::{aggregate_classes, aggregate_individuals};
 use super::roles::{Categories, Roles};
-use super::{Given, MeasureArgument, MeasureEntry, RelationEntry, classes, original, population};
+use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, original, population};
 use crate::logical::{ClassesNode, report};
 use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
 
 /// The entry of `audit`.
-pub(super) const AUDIT: MeasureEntry = MeasureEntry {
+pub(super) const AUDIT: AuditEntry = AuditEntry {
     name: "audit",
     help: "what a published table attains, whoever made it: one row per measure",
     relations: &[PUBLISHED, POPULATION, ORIGINAL],
@@ -44,7 +44,7 @@ const POPULATION: RelationEntry = RelationEntry {
     help: "the people among whom an attacker looks, with the quasi-identifiers as they are (default: unknown)",
 };
 
-const POPULATION_ID: MeasureArgument = MeasureArgument {
+const POPULATION_ID: AuditArgument = AuditArgument {
     name: "population_id",
     help: "the column of the population that tells individuals apart (default: one row each)",
 };
@@ -55,22 +55,22 @@ const ORIGINAL: RelationEntry = RelationEntry {
     help: "the table before it was anonymized, to check that the published one is true (default: not checked)",
 };
 
-const ORIGINAL_ID: MeasureArgument = MeasureArgument {
+const ORIGINAL_ID: AuditArgument = AuditArgument {
     name: "original_id",
     help: "the column of the original table that tells individuals apart (default: the one named by id)",
 };
 
-const SAME_IDS: MeasureArgument = MeasureArgument {
+const SAME_IDS: AuditArgument = AuditArgument {
     name: "same_ids",
     help: "true if the published ids are those of the original, so that each is compared with itself (default: false)",
 };
 
-pub(super) const CATEGORIES: MeasureArgument = MeasureArgument {
+pub(super) const CATEGORIES: AuditArgument = AuditArgument {
     name: "categories",
     help: "categories of sensitive values, the most sensitive first: [['HIV', 'Cancer'], ['Flu']] (default: none)",
 };
 
-pub(super) const C: MeasureArgument = MeasureArgument {
+pub(super) const C: AuditArgument = AuditArgument {
     name: "c",
     help: "the c of recursive (c, l)-diversity (default: 3)",
 };

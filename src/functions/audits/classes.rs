@@ -10,57 +10,57 @@ use datafusion::logical_expr::{
 
 use super::audit::{C, CATEGORIES, PUBLISHED};
 use super::roles::{CLASS, Categories, Roles};
-use super::{Given, MeasureArgument, MeasureEntry};
+use super::{AuditArgument, AuditEntry, Given};
 use crate::logical::ClassesNode;
 use crate::measure::{ClassKey, ClassesSpec, Versus};
 
-pub(super) const ID: MeasureArgument = MeasureArgument {
+pub(super) const ID: AuditArgument = AuditArgument {
     name: "id",
     help: "the column that tells individuals apart, usually a pseudonym",
 };
 
-pub(super) const ONE_ROW: MeasureArgument = MeasureArgument {
+pub(super) const ONE_ROW: AuditArgument = AuditArgument {
     name: "one_row_per_individual",
     help: "true, instead of id, if no individual has two records (default: false)",
 };
 
-pub(super) const QI: MeasureArgument = MeasureArgument {
+pub(super) const QI: AuditArgument = AuditArgument {
     name: "qi",
     help: "the quasi-identifiers as they are published, of any type",
 };
 
-pub(super) const SENSITIVE: MeasureArgument = MeasureArgument {
+pub(super) const SENSITIVE: AuditArgument = AuditArgument {
     name: "sensitive",
     help: "the column to protect",
 };
 
-pub(super) const K: MeasureArgument = MeasureArgument {
+pub(super) const K: AuditArgument = AuditArgument {
     name: "k",
     help: "individuals for IR (k, l)-anonymity (default: l)",
 };
 
-pub(super) const L: MeasureArgument = MeasureArgument {
+pub(super) const L: AuditArgument = AuditArgument {
     name: "l",
     help: "finds classes that satisfy IR (k, l)-anonymity and not EIR l-diversity",
 };
 
-pub(super) const ALPHA: MeasureArgument = MeasureArgument {
+pub(super) const ALPHA: AuditArgument = AuditArgument {
     name: "alpha",
     help: "with beta: finds classes that satisfy IR (α, β)-anonymity and not EIR (α, β)-anonymity",
 };
 
-pub(super) const BETA: MeasureArgument = MeasureArgument {
+pub(super) const BETA: AuditArgument = AuditArgument {
     name: "beta",
     help: "see alpha",
 };
 
-const SEED: MeasureArgument = MeasureArgument {
+const SEED: AuditArgument = AuditArgument {
     name: "seed",
     help: "names classes as class_key(seed, qi, …) does, so that they can be found again (default: random)",
 };
 
 /// The entry of `audit_classes`.
-pub(super) const AUDIT_CLASSES: MeasureEntry = MeasureEntry {
+pub(super) const AUDIT_CLASSES: AuditEntry = AuditEntry {
     name: "audit_classes",
     help: "what each class of a published table attains, without any of its values",
     relations: &[PUBLISHED],
@@ -71,7 +71,7 @@ pub(super) const AUDIT_CLASSES: MeasureEntry = MeasureEntry {
 };
 
 /// The entry of `vulnerable_classes`.
-pub(super) const VULNERABLE_CLASSES: MeasureEntry = MeasureEntry {
+pub(super) const VULNERABLE_CLASSES: AuditEntry = AuditEntry {
     name: "vulnerable_classes",
     help: "the classes that satisfy an identity-reserved model and not its enhanced form",
     relations: &[PUBLISHED],
