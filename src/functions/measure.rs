@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
-use super::{Argument, estimate, input, query_error};
+use super::{Argument, estimate, estimated, input, query_error};
 use crate::error;
 
 /// Turns SQL expressions into expressions over a schema, as the session does.
@@ -28,8 +28,12 @@ pub(crate) struct MeasureEntry {
 }
 
 /// All functions that ask about published tables.
-pub(crate) static MEASURES: &[MeasureEntry] =
-    &[estimate::ENTRY, query_error::ENTRY, query_error::SUMMARY];
+pub(crate) static MEASURES: &[MeasureEntry] = &[
+    estimate::ENTRY,
+    estimated::ENTRY,
+    query_error::ENTRY,
+    query_error::SUMMARY,
+];
 
 impl MeasureEntry {
     /// The function of that name.

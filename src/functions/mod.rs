@@ -12,6 +12,7 @@ mod column_values;
 mod domain;
 mod estimate;
 mod estimate_count;
+mod estimated;
 mod input;
 mod known_fraction;
 mod literal;
@@ -26,6 +27,7 @@ mod table_function;
 
 pub use argument::Argument;
 pub use call::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry};
+pub(crate) use estimated::EstimateCounts;
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};
 pub(crate) use measure::{MEASURES, MeasureTableFunction};
 pub use relation::AnonymizeRelationPlanner;
