@@ -5,13 +5,14 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::prelude::SessionContext;
 
 use crate::functions::{AUDITS, AuditTableFunction};
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
 use crate::functions::{
-    HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction, MEASURES,
-    MeasureTableFunction, register_expressions,
+    EstimateCounts, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
+    InputFunction, MEASURES, MeasureTableFunction, register_expressions,
 };
 use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
 use crate::planner::AnonymizeQueryPlanner;
@@ -22,11 +23,7 @@ use crate::planner::AnonymizeQueryPlanner;
 /// [`AnonymizePlanner`](crate::AnonymizePlanner) and set it again after this call.
 pub fn register_all(ctx: &SessionContext) -> Result<()> {
     let state = ctx.state_ref();
-    let builder = SessionStateBuilder::new_from_existing(state.read().clone());
-    let mut built = builder
-        .with_query_planner(Arc::new(AnonymizeQueryPlanner))
-        .build();
-    add_functions(&mut built)?;
+    let built = with_everything(state.read().clone())?;
     *state.write() = built;
     Ok(())
 }
@@ -39,12 +36,24 @@ pub trait SessionStateBuilderExt: Sized {
 
 impl SessionStateBuilderExt for SessionStateBuilder {
     fn build_with_anonymize(self) -> Result<SessionState> {
-        let mut state = self
-            .with_query_planner(Arc::new(AnonymizeQueryPlanner))
-            .build();
-        add_functions(&mut state)?;
-        Ok(state)
+        with_everything(self.build())
     }
+}
+
+fn with_everything(state: SessionState) -> Result<SessionState> {
+    let mut rules = state.analyzer().rules.clone();
+    if !rules
+        .iter()
+        .any(|rule| rule.name() == EstimateCounts.name())
+    {
+        rules.insert(0, Arc::new(EstimateCounts));
+    }
+    let mut state = SessionStateBuilder::new_from_existing(state)
+        .with_analyzer_rules(rules)
+        .with_query_planner(Arc::new(AnonymizeQueryPlanner))
+        .build();
+    add_functions(&mut state)?;
+    Ok(state)
 }
 
 fn add_functions(state: &mut SessionState) -> Result<()> {

@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
     /// The classes, on so many threads.
     fn form(mut self, threads: usize, cancel: &Cancel) -> Result<Vec<Vec<u32>>, Cancelled> {
         let mut classes = vec![];
-        let mut open = Vec::from([0..self.individuals]);
+        let mut open: Vec<Range<usize>> = std::iter::once(0..self.individuals).collect();
         while let Some(class) = open.pop() {
             cancel.check()?;
             match self.split(class.clone()) {

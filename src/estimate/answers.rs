@@ -36,8 +36,14 @@ impl Role {
 
 #[derive(Debug)]
 enum Input {
-    Column(Matching),
+    Column(Box<Matching>),
     Bits,
+}
+
+impl Input {
+    fn column(matching: Matching) -> Self {
+        Input::Column(Box::new(matching))
+    }
 }
 
 /// Evaluates a workload over batches.
@@ -63,8 +69,8 @@ impl Answers {
         let inputs: Vec<Input> = roles
             .iter()
             .map(|role| match role {
-                Role::Exact(column) => Input::Column(Matching::exact(workload, *column)),
-                Role::Published(column) => Input::Column(Matching::published(workload, *column)),
+                Role::Exact(column) => Input::column(Matching::exact(workload, *column)),
+                Role::Published(column) => Input::column(Matching::published(workload, *column)),
                 Role::Bits => Input::Bits,
             })
             .collect();
@@ -225,11 +231,8 @@ mod tests {
             Arc::new(StringArray::from(names.clone())),
         ];
         let mut answers = Answers::new(&workload, &[Role::Exact(0), Role::Exact(3)]);
-        for at in [0, 100, 300] {
-            let batch = arrays
-                .each_ref()
-                .map(|a| a.slice(at, if at == 300 { 200 } else { at.max(100).min(200) }));
-            answers.add(&batch)?;
+        for (at, length) in [(0, 100), (100, 200), (300, 200)] {
+            answers.add(&arrays.each_ref().map(|a| a.slice(at, length)))?;
         }
         assert_eq!(answers.rows(), 500);
         for (q, query) in workload.queries.iter().enumerate() {

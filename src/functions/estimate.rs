@@ -27,14 +27,12 @@ use super::Argument;
 use super::measure::{MeasureEntry, ToExpr};
 use crate::error;
 use crate::generalized::{is_generalized, value_type};
-use plan::Options;
-use query::Query;
+pub(super) use plan::{Options, plan as plan_query};
+pub(super) use query::Query;
 pub(super) use share::{list, scalar};
 
 /// The function's name.
 const NAME: &str = "estimate";
-
-const NAMED: &[&str] = &["id", "qi", "domain"];
 
 /// The function.
 pub(super) const ENTRY: MeasureEntry = MeasureEntry {
@@ -57,33 +55,14 @@ fn plan(
     let mut sql = None;
     let mut options = Options::default();
     for (name, value) in arguments {
-        let refused = |allowed: &str| {
-            Err(error::argument(
-                NAME,
-                name,
-                format!("must be {allowed}, not {value}"),
-            ))
-        };
-        match name.as_str() {
-            "query" => match value {
-                Argument::Text(text) => sql = Some(text.clone()),
-                _ => return refused("a count query in quotes"),
-            },
-            "id" => match value.text() {
-                Some(id) => options.id = Some(id.to_owned()),
-                None => return refused("the name of one column"),
-            },
-            "qi" => match value.names() {
-                Some(names) => options.qi = names,
-                None => return refused("a list of column names"),
-            },
-            "domain" => match value {
-                Argument::Map(domains) => options.domains = domains.clone(),
-                _ => {
-                    return refused("a map from columns to [smallest, largest] or to their values");
-                }
-            },
-            _ => return Err(ENTRY.unknown(name, NAMED)),
+        match (name.as_str(), value) {
+            ("query", Argument::Text(text)) => sql = Some(text.clone()),
+            ("query", _) => {
+                let message = format!("must be a count query in quotes, not {value}");
+                return Err(error::argument(NAME, name, message));
+            }
+            _ if options.read(NAME, name, value)? => {}
+            _ => return Err(ENTRY.unknown(name, Options::NAMES)),
         }
     }
     let Some(sql) = sql else {
@@ -98,7 +77,7 @@ fn plan(
     };
     let (select, table) = query::parse(&sql)?;
     let published = LogicalPlanBuilder::from(published).alias(table)?.build()?;
-    let options = options.checked(published.schema())?;
+    let options = options.checked(NAME, published.schema())?;
     let schema = original_schema(published.schema())?;
     let query = Query::read(*select, &schema, options.id.as_deref(), to_expr)?;
     plan::plan(published, query, &options)
@@ -106,7 +85,7 @@ fn plan(
 
 /// The schema as it was before generalization: the query is written as if the table still had it, and the engine checks
 /// the types of some expressions while it reads them.
-fn original_schema(published: &DFSchema) -> Result<DFSchema> {
+pub(super) fn original_schema(published: &DFSchema) -> Result<DFSchema> {
     let fields = published.iter().map(|(qualifier, field)| {
         let data_type = value_type(field.data_type()).filter(|_| is_generalized(field.data_type()));
         let field = match data_type {

@@ -9,11 +9,17 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
-use super::{Argument, estimate, input, query_error};
+use super::{Argument, estimate, estimated, input, query_error};
 use crate::error;
 
 /// Turns SQL expressions into expressions over a schema, as the session does.
 pub(super) type ToExpr<'a> = dyn FnMut(SqlExpr, &DFSchema) -> Result<Expr> + 'a;
+
+/// Arguments by name.
+pub(super) type Named = Vec<(String, Argument)>;
+
+/// Plans a call: its relations, and all other arguments.
+type Plan = fn(Vec<LogicalPlan>, &[(String, Argument)], &mut ToExpr) -> Result<LogicalPlan>;
 
 /// A function that asks about published tables.
 pub(crate) struct MeasureEntry {
@@ -24,12 +30,16 @@ pub(crate) struct MeasureEntry {
     /// The arguments after them that may go without a name, in order.
     pub positional: &'static [&'static str],
     /// Plans a call: the relations, and all other arguments by name.
-    pub plan: fn(Vec<LogicalPlan>, &[(String, Argument)], &mut ToExpr) -> Result<LogicalPlan>,
+    pub plan: Plan,
 }
 
 /// All functions that ask about published tables.
-pub(crate) static MEASURES: &[MeasureEntry] =
-    &[estimate::ENTRY, query_error::ENTRY, query_error::SUMMARY];
+pub(crate) static MEASURES: &[MeasureEntry] = &[
+    estimate::ENTRY,
+    estimated::ENTRY,
+    query_error::ENTRY,
+    query_error::SUMMARY,
+];
 
 impl MeasureEntry {
     /// The function of that name.
@@ -41,10 +51,10 @@ impl MeasureEntry {
     pub fn bind<R>(
         &self,
         mut relations: Vec<(String, R)>,
-        mut named: Vec<(String, Argument)>,
+        mut named: Named,
         mut unnamed: impl Iterator<Item = R>,
         mut constant: impl FnMut(R) -> Result<Argument>,
-    ) -> Result<(Vec<R>, Vec<(String, Argument)>)> {
+    ) -> Result<(Vec<R>, Named)> {
         let mut bound = vec![];
         for name in self.relations {
             let given = relations.iter().position(|(n, _)| n == name);

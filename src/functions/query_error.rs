@@ -175,10 +175,10 @@ fn exact(original: &LogicalPlan, request: &Request, workload: &Expr) -> Result<L
                 .call(call(&roles, columns))
                 .alias("__exact")],
         )?,
-        Counted::Individuals { original: id, .. } => builder
-            .filter(id.clone().is_not_null())?
+        Counted::Individuals(ids) => builder
+            .filter(ids.original.clone().is_not_null())?
             .aggregate(
-                [id.clone()],
+                [ids.original.clone()],
                 [workload_matches()
                     .call(call(&roles, columns))
                     .alias("__bits")],
@@ -218,7 +218,8 @@ fn estimated(published: &LogicalPlan, request: &Request, workload: &Expr) -> Res
                 [qi, sensitive].concat(),
             )],
         )?,
-        Counted::Individuals { published: id, .. } => {
+        Counted::Individuals(ids) => {
+            let id = &ids.published;
             // An individual shows one tuple, so that grouping by it changes nothing.
             let mut keys = vec![id.clone().alias("__individual")];
             keys.extend(

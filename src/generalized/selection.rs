@@ -317,7 +317,7 @@ mod tests {
         #[test]
         fn algebra_is_that_of_sets(atoms in prop::collection::vec((atom(), 0..3u8), 1..8)) {
             let mut selection = Selection::nothing();
-            let mut truth = vec![false; 8];
+            let mut truth = [false; 8];
             let mut missing = false;
             for ((s, t), how) in atoms {
                 match how {

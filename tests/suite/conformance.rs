@@ -30,7 +30,7 @@ fn cases() -> Vec<Case> {
                 .iter()
                 .map(|p| match p.kind {
                     ParameterKind::Integer { .. } => (p.name, count.to_string()),
-                    ParameterKind::Share => (p.name, share.to_owned()),
+                    ParameterKind::Share | ParameterKind::Weight => (p.name, share.to_owned()),
                 })
                 .collect();
             let mut parameters = Parameters::default();

@@ -87,6 +87,10 @@ impl<'a> Sweeper<'a> {
     }
 }
 
+fn is_plain(column: &QuasiIdentifier) -> bool {
+    matches!(column, QuasiIdentifier::Numeric(n) if n.lo == n.hi)
+}
+
 /// Whether members have different values. Where they have not, all cuts lose the same.
 fn differ(column: &QuasiIdentifier, members: &[u32]) -> bool {
     let mut pairs = members.windows(2);
@@ -106,6 +110,8 @@ struct Losses<'a> {
     measure: Measure,
     /// What steps lose, by column.
     steps: Vec<Steps>,
+    /// Numeric columns in which no individual has a range.
+    plain: Vec<bool>,
     /// The columns that are measured.
     columns: Vec<usize>,
     /// What each member loses if those up to a place publish the same, and if those from a place on do.
@@ -130,6 +136,7 @@ impl<'a> Losses<'a> {
             block,
             measure,
             steps: measure.steps(block),
+            plain: block.quasi_identifiers().iter().map(is_plain).collect(),
             columns: vec![],
             before: vec![],
             after: vec![],
@@ -173,7 +180,12 @@ impl<'a> Losses<'a> {
         };
         match &self.block.quasi_identifiers()[column] {
             QuasiIdentifier::Numeric(n) => {
-                each(members, losses, direction, Range::new(n, steps, full));
+                each(
+                    members,
+                    losses,
+                    direction,
+                    Range::new(n, self.plain[column], steps, full),
+                );
             }
             QuasiIdentifier::Hierarchical(h) => {
                 each(members, losses, direction, Span::new(h, full));
@@ -210,7 +222,8 @@ fn each(members: &[u32], losses: &mut [u64], direction: Direction, mut seen: imp
 }
 
 struct Range<'a> {
-    column: &'a Numeric,
+    los: &'a [u32],
+    his: &'a [u32],
     steps: Steps,
     full: u64,
     lo: u32,
@@ -219,9 +232,11 @@ struct Range<'a> {
 }
 
 impl<'a> Range<'a> {
-    fn new(column: &'a Numeric, steps: Steps, full: u64) -> Self {
+    fn new(column: &'a Numeric, is_plain: bool, steps: Steps, full: u64) -> Self {
         Self {
-            column,
+            los: &column.lo,
+            // The same memory is read once.
+            his: if is_plain { &column.lo } else { &column.hi },
             steps,
             full,
             lo: NULL_CODE,
@@ -234,7 +249,7 @@ impl<'a> Range<'a> {
 impl Seen for Range<'_> {
     fn add(&mut self, individual: u32) -> u64 {
         let i = individual as usize;
-        let (lo, hi) = (self.column.lo[i], self.column.hi[i]);
+        let (lo, hi) = (self.los[i], self.his[i]);
         // Most members lie within what was seen.
         if lo < self.lo || hi > self.hi {
             (self.lo, self.hi) = (self.lo.min(lo), self.hi.max(hi));

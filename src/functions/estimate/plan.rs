@@ -26,7 +26,7 @@ use crate::spec::INDIVIDUAL;
 
 /// What a call says besides the query.
 #[derive(Debug, Default)]
-pub(super) struct Options {
+pub(in crate::functions) struct Options {
     /// The column that tells individuals apart.
     pub id: Option<String>,
     /// Columns in the text notation; those of typed intervals and sets are known by their types.
@@ -36,8 +36,40 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Names of the arguments.
+    pub const NAMES: &[&str] = &["id", "qi", "domain"];
+
+    /// Reads an argument; false if it is none of these.
+    pub fn read(&mut self, function: &str, name: &str, value: &Argument) -> Result<bool> {
+        let refused = |allowed: &str| {
+            Err(error::argument(
+                function,
+                name,
+                format!("must be {allowed}, not {value}"),
+            ))
+        };
+        match name {
+            "id" => match value.text() {
+                Some(id) => self.id = Some(id.to_owned()),
+                None => return refused("the name of one column"),
+            },
+            "qi" => match value.names() {
+                Some(names) => self.qi = names,
+                None => return refused("a list of column names"),
+            },
+            "domain" => match value {
+                Argument::Map(domains) => self.domains = domains.clone(),
+                _ => {
+                    return refused("a map from columns to [smallest, largest] or to their values");
+                }
+            },
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Checks names against the published table; `individual` is the id unless another is named.
-    pub fn checked(mut self, schema: &DFSchema) -> Result<Self> {
+    pub fn checked(mut self, function: &str, schema: &DFSchema) -> Result<Self> {
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
         if self.id.is_none() && names.contains(&INDIVIDUAL) {
             self.id = Some(INDIVIDUAL.to_owned());
@@ -49,7 +81,7 @@ impl Options {
             if !names.contains(&column.as_str()) {
                 let nearest = error::did_you_mean(column, names.iter().copied());
                 return Err(error::argument(
-                    NAME,
+                    function,
                     argument,
                     format!(
                         "names column '{column}', which the published table does not have{nearest} (columns: {})",
@@ -86,7 +118,11 @@ const ESTIMATE: &str = "__estimate";
 const WHO: &str = "__individual";
 
 /// Plans a query over a published table.
-pub(super) fn plan(published: LogicalPlan, query: Query, options: &Options) -> Result<LogicalPlan> {
+pub(in crate::functions) fn plan(
+    published: LogicalPlan,
+    query: Query,
+    options: &Options,
+) -> Result<LogicalPlan> {
     let schema = Arc::clone(published.schema());
     let generalized = options.generalized(&schema);
     let mut formula = Formula::Constant(true);

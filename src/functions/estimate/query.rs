@@ -13,7 +13,7 @@ use crate::functions::measure::ToExpr;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(in crate::functions) enum Counted {
     /// `count(*)`.
     Records,
     /// `count(DISTINCT individual)`.
@@ -22,7 +22,7 @@ pub(super) enum Counted {
 
 /// A count query, taken apart.
 #[derive(Debug)]
-pub(super) struct Query {
+pub(in crate::functions) struct Query {
     pub counted: Counted,
     /// Conditions that must all hold.
     pub conditions: Vec<Expr>,
@@ -97,6 +97,22 @@ pub(super) fn parse(sql: &str) -> Result<(Box<Select>, String)> {
 }
 
 impl Query {
+    /// The query of a count with conditions and groups.
+    pub fn of_count(
+        count: &Expr,
+        id: Option<&str>,
+        mut conditions: Vec<Expr>,
+        keys: Vec<(Expr, String)>,
+    ) -> Result<Self> {
+        let (counted, more) = count_of(count, id)?;
+        conditions.extend(more);
+        Ok(Self {
+            counted,
+            conditions,
+            keys,
+        })
+    }
+
     /// Reads a SELECT over a published table whose individuals are told apart by `id`.
     pub fn read(
         select: Select,

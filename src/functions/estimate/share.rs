@@ -94,24 +94,21 @@ fn ranges_literal(
         .map_or(Ok(ScalarValue::Null), |s| {
             ScalarValue::try_from(&s.data_type())
         })?;
-    let end = |bound: &Bound<&Point>| match point(bound) {
-        Some(p) => scalar(p, value_type),
-        None => Ok(null.clone()),
+    let ends = |bounds: &[Bound<&Point>]| {
+        let end = |bound: &Bound<&Point>| match point(bound) {
+            Some(p) => scalar(p, value_type),
+            None => Ok(null.clone()),
+        };
+        let ends = bounds.iter().map(end).collect::<Result<Vec<_>>>()?;
+        ScalarValue::iter_to_array(ends)
     };
-    let open = |bound: &Bound<&Point>| matches!(bound, Bound::Excluded(_));
-    let ends = |which: fn(&(Bound<&Point>, Bound<&Point>)) -> Bound<Point>| {
-        let scalars = ranges
-            .iter()
-            .map(|r| end(&which(r).as_ref()))
-            .collect::<Result<Vec<_>>>()?;
-        ScalarValue::iter_to_array(scalars)
+    let open = |bounds: &[Bound<&Point>]| {
+        let open = bounds.iter().map(|b| Some(matches!(b, Bound::Excluded(_))));
+        Arc::new(open.collect::<BooleanArray>()) as ArrayRef
     };
-    let (lo, hi) = (ends(|r| r.0.cloned())?, ends(|r| r.1.cloned())?);
-    let flags = |which: fn(&(Bound<&Point>, Bound<&Point>)) -> Bound<Point>| {
-        let flags = ranges.iter().map(|r| Some(open(&which(r).as_ref())));
-        Arc::new(flags.collect::<BooleanArray>()) as ArrayRef
-    };
-    let (lo_open, hi_open) = (flags(|r| r.0.cloned()), flags(|r| r.1.cloned()));
+    let (starts, stops): (Vec<_>, Vec<_>) = ranges.iter().copied().unzip();
+    let (lo, hi) = (ends(&starts)?, ends(&stops)?);
+    let (lo_open, hi_open) = (open(&starts), open(&stops));
     let field =
         |name: &str, array: &ArrayRef| Arc::new(Field::new(name, array.data_type().clone(), true));
     let structs = StructArray::from(vec![

@@ -29,11 +29,18 @@ const NAMED: &[&str] = &[
 
 const MAX_QUERIES: u32 = 100_000;
 
-/// What is counted, with the columns that tell individuals apart in both tables.
+/// What is counted.
 #[derive(Debug)]
 pub(super) enum Counted {
     Records,
-    Individuals { original: Expr, published: Expr },
+    Individuals(Box<Ids>),
+}
+
+/// The columns that tell individuals apart.
+#[derive(Debug)]
+pub(super) struct Ids {
+    pub original: Expr,
+    pub published: Expr,
 }
 
 /// A column that queries ask for.
@@ -285,10 +292,10 @@ impl Tables<'_> {
             .any(|f| f.name() == INDIVIDUAL);
         let id = if pseudonym { INDIVIDUAL } else { &id };
         let (published, _) = self.find("id", id, self.published, "published")?;
-        Ok(Counted::Individuals {
+        Ok(Counted::Individuals(Box::new(Ids {
             original,
             published,
-        })
+        })))
     }
 
     fn find(
