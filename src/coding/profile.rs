@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use datafusion::arrow::array::{ArrayRef, AsArray, UInt64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
 use datafusion::arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ pub struct Profile {
     sample: BTreeMap<u64, Sampled>,
     /// Whether each record is an individual of its own. The order is then a hash of its quasi-identifiers.
     one_row: bool,
+    /// Records seen.
+    records: u64,
 }
 
 /// Quasi-identifiers in the sample.
@@ -66,6 +68,7 @@ impl Profile {
             columns: columns.collect(),
             sample: BTreeMap::new(),
             one_row,
+            records: 0,
         }
     }
 
@@ -81,6 +84,7 @@ impl Profile {
             .zip(kinds)
             .map(|(array, kind)| Keys::try_new(array, *kind))
             .collect::<Result<Vec<_>, _>>()?;
+        self.records += order.len() as u64;
         for (summary, keys) in self.columns.iter_mut().zip(&keys) {
             summary.update(keys);
         }
@@ -125,6 +129,7 @@ impl Profile {
         for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
             mine.merge(theirs);
         }
+        self.records += other.records;
         for (order, sampled) in other.sample {
             self.insert(order, sampled);
         }
@@ -137,13 +142,10 @@ impl Profile {
 
     /// Number of individuals, exact while they all fit into the sample, else estimated from the sample's density.
     pub fn individuals(&self) -> u64 {
-        let sampled: u64 = self.sample.values().map(|s| s.individuals).sum();
         match self.sample.last_key_value() {
-            Some((last, _)) if self.sample.len() == SAMPLE => {
-                let orders = u128::from(estimate(SAMPLE, *last));
-                u64::try_from(orders * u128::from(sampled) / SAMPLE as u128).unwrap_or(u64::MAX)
-            }
-            _ => sampled,
+            _ if self.one_row => self.records,
+            Some((last, _)) if self.sample.len() == SAMPLE => estimate(SAMPLE, *last),
+            _ => self.sample.len() as u64,
         }
     }
 

@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::model::{self, ParameterKind};
+use crate::model::ParameterKind;
 use crate::table::{Block, Categories, Fingerprints, NULL_CODE, Sensitive};
 
 /// Table 4 of Sun 2010.
@@ -51,7 +51,8 @@ fn model(name: &str, parameters: &[(&str, &str)]) -> Box<dyn Model> {
 
 /// Parameters as they are written; categories are Table 4's unless given.
 fn build(name: &str, given: &[(&str, &str)]) -> Result<Box<dyn Model>, ParameterError> {
-    let entry = model::find(name).unwrap();
+    let entries = [&ENTRY, &PLUS_ENTRY, &ALPHA_ENTRY];
+    let entry = entries.into_iter().find(|e| e.name == name).unwrap();
     let mut parameters = Parameters::default();
     for parameter in entry.parameters {
         let text = given
