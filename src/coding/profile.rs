@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use datafusion::arrow::array::{ArrayRef, AsArray, UInt64Array};
 use datafusion::arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
