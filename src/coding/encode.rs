@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, StructArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, ListArray, StructArray,
+};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
@@ -39,10 +41,10 @@ impl QiColumn {
     /// Takes a column of values, or of lists of values.
     pub fn new(array: &ArrayRef, lists: bool) -> Self {
         if lists {
-            let list = array.as_list::<i32>();
+            let (offsets, values) = own_values(array.as_list());
             Self {
-                offsets: Some(list.offsets().clone()),
-                values: ArrayRef::clone(list.values()),
+                offsets: Some(offsets),
+                values,
             }
         } else {
             Self {
@@ -64,6 +66,18 @@ impl QiColumn {
             None => individual..individual + 1,
         }
     }
+}
+
+/// The values of a list array and where each list begins, without values of other rows that its buffers may hold: codes
+/// are given in the order of the values, and must not depend on how batches were cut.
+pub fn own_values(lists: &ListArray) -> (OffsetBuffer<i32>, ArrayRef) {
+    let offsets = lists.offsets();
+    let (first, last) = (offsets[0], offsets[lists.len()]);
+    let values = lists
+        .values()
+        .slice(first as usize, (last - first) as usize);
+    let lengths = lists.offsets().lengths();
+    (OffsetBuffer::from_lengths(lengths), values)
 }
 
 impl Individuals {

@@ -12,7 +12,7 @@ mod router;
 mod scale;
 
 pub use domain::{Domain, Domains};
-pub use encode::{EncodedBlock, Individuals, QiColumn};
+pub use encode::{EncodedBlock, Individuals, QiColumn, own_values};
 pub use generalize::interval_fields;
 pub(crate) use key::rows;
 pub use key::{Key, Keys, Kind, canonical, without_nan};

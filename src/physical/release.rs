@@ -10,7 +10,7 @@ use datafusion::physical_plan::metrics::{
 
 use super::block::domains_of;
 use crate::algorithm::{Algorithm, Cancel, Classes};
-use crate::coding::{EncodedBlock, Individuals, Published, QiColumn, publish};
+use crate::coding::{EncodedBlock, Individuals, Published, QiColumn, own_values, publish};
 use crate::model::{Infeasible, Member, Model};
 use crate::spec::{Layout, Spec};
 use crate::table::Block;
@@ -109,7 +109,7 @@ impl BlockWork {
 
     fn individuals(&self, rows: &RecordBatch) -> Individuals {
         let qi_end = 4 + self.layout.qi_count();
-        let lists = rows.column(qi_end).as_list::<i32>();
+        let (record_offsets, records) = own_values(rows.column(qi_end).as_list());
         let qi = &rows.columns()[4..qi_end];
         Individuals {
             pseudonyms: rows.column(3).as_fixed_size_binary().clone(),
@@ -117,8 +117,8 @@ impl BlockWork {
                 .iter()
                 .map(|c| QiColumn::new(c, self.layout.covers()))
                 .collect(),
-            record_offsets: lists.offsets().clone(),
-            records: lists.values().as_struct().clone(),
+            record_offsets,
+            records: records.as_struct().clone(),
         }
     }
 
