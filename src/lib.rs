@@ -38,8 +38,7 @@ pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use coding::{DateLevel, Levels};
 pub use functions::{
     ARGUMENTS, AUDITS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry,
-    AuditArgument, AuditEntry, AuditTableFunction, FUNCTIONS, FunctionEntry, RelationEntry,
-    sample_patients,
+    AuditArgument, AuditEntry, AuditTableFunction, RelationEntry, sample_patients,
 };
 pub use logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode, anonymize};
 pub use measure::{
@@ -52,6 +51,6 @@ pub use physical::{
 pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
-    BlockSize, Choice, Contradictory, GivenDomain, INDIVIDUAL, Notation, NullId, NullSensitive,
-    Spec,
+    BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, Form, FunctionEntry, GivenDomain,
+    INDIVIDUAL, Notation, NullId, NullSensitive, Spec,
 };

@@ -9,13 +9,14 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::prelude::SessionContext;
 
 use crate::functions::{AUDITS, AuditTableFunction};
-use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction, FUNCTIONS};
+use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction};
 use crate::functions::{
     EstimateCounts, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
     InputFunction, MEASURES, MeasureTableFunction, register_expressions,
 };
 use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
 use crate::planner::AnonymizeQueryPlanner;
+use crate::spec::FUNCTIONS;
 
 /// Adds everything of this crate to a context.
 ///

@@ -47,6 +47,14 @@ impl Router {
         Self { root }
     }
 
+    /// As [`Router::new`], with blocks that are random samples of the table.
+    pub fn random(profile: &Profile, block: Option<u64>) -> Self {
+        let blocks = block.map_or(1, |size| profile.individuals().div_ceil(size.max(1)).max(1));
+        Self {
+            root: by_order(0, blocks, blocks),
+        }
+    }
+
     /// The block of an individual, given by its order and the positions of its values in each column's keys.
     pub fn route(&self, order: u64, keys: &[Keys], position: impl Fn(usize) -> usize) -> u32 {
         let mut node = &self.root;
@@ -61,6 +69,23 @@ impl Router {
             };
             node = &sides[usize::from(!left)];
         }
+    }
+}
+
+/// A tree over `count` of all blocks from `first` on, which have equal shares of all orders.
+fn by_order(first: u64, count: u64, blocks: u64) -> Node {
+    if count == 1 {
+        return Node::Block(first as u32);
+    }
+    let (left, right) = (count / 2, count - count / 2);
+    let end = (u128::from(first + left) << 64) / u128::from(blocks);
+    let sides = [
+        by_order(first, left, blocks),
+        by_order(first + left, right, blocks),
+    ];
+    Node::Order {
+        order: (end - 1) as u64,
+        sides: Box::new(sides),
     }
 }
 
@@ -265,6 +290,30 @@ mod tests {
             sizes.values().all(|s| (2_000..=6_500).contains(s)),
             "{sizes:?}"
         );
+    }
+
+    #[test]
+    fn random_blocks_are_equal_shares_of_the_orders() {
+        let order = UInt64Array::from_iter_values((0..30_000).map(orders_of));
+        let age: ArrayRef = Arc::new(Int32Array::from(vec![1; order.len()]));
+        let kinds = [Kind::Integer];
+        let mut profile = Profile::new(&kinds, true);
+        profile
+            .update(&kinds, &order, std::slice::from_ref(&age))
+            .unwrap();
+        for (size, blocks) in [(Some(10_000), 3), (Some(4_000), 8), (None, 1)] {
+            let router = Router::random(&profile, size);
+            let mut sizes = BTreeMap::<u32, usize>::new();
+            for order in order.values() {
+                *sizes.entry(router.route(*order, &[], |_| 0)).or_default() += 1;
+            }
+            assert_eq!(sizes.len(), blocks);
+            let even = order.len() / blocks;
+            assert!(sizes.values().all(|s| s.abs_diff(even) < even / 10 + 1));
+        }
+        let router = Router::random(&profile, Some(10_000));
+        assert_eq!(router.route(0, &[], |_| 0), 0);
+        assert_eq!(router.route(u64::MAX, &[], |_| 0), 2);
     }
 
     fn orders_of(i: u64) -> u64 {

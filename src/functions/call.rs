@@ -8,28 +8,7 @@ use crate::algorithm::ALGORITHMS;
 use crate::coding::BUILT_IN;
 use crate::error;
 use crate::model;
-use crate::spec::{BlockSize, Choice, DEFAULT_BLOCK, GivenDomain, Spec};
-
-/// An anonymizing function.
-#[derive(Debug)]
-pub struct FunctionEntry {
-    /// Its SQL name.
-    pub name: &'static str,
-    /// One line of help.
-    pub help: &'static str,
-}
-
-/// All anonymizing functions. Which models each offers is said by [`MODELS`](crate::model::MODELS).
-pub static FUNCTIONS: &[FunctionEntry] = &[
-    FunctionEntry {
-        name: "anonymize_ir",
-        help: "identity-reserved models: individuals are counted, not records",
-    },
-    FunctionEntry {
-        name: "anonymize_eir",
-        help: "enhanced identity-reserved models: what one record of each individual could tell, whichever it is",
-    },
-];
+use crate::spec::{BlockSize, Choice, GivenDomain, Spec};
 
 /// An argument that all anonymizing functions take.
 #[derive(Debug)]
@@ -78,7 +57,7 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
     ArgumentEntry {
         name: "sensitive",
         help: "the column to protect; published as it is",
-        read: |spec, value, _| Ok(spec.with_sensitive(column(value)?)),
+        read: |spec, value, _| Ok(spec.with_sensitive(columns(value)?)),
     },
     ArgumentEntry {
         name: "keep",
@@ -234,7 +213,7 @@ fn read_block(spec: Spec, value: &Argument, _: &mut Load<'_>) -> Result<Spec, Re
         _ => (value.text() == Some("all")).then_some(BlockSize::All),
     };
     let block = size.ok_or_else(|| {
-        format!("must be 'all' or a number of individuals of at least 1, such as {DEFAULT_BLOCK}")
+        "must be 'all' or a number of individuals of at least 1, such as 25000".to_owned()
     })?;
     Ok(spec.with_block(block))
 }

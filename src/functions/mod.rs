@@ -30,7 +30,7 @@ mod table_function;
 pub use argument::Argument;
 pub use audits::{AUDITS, AuditArgument, AuditEntry, AuditTableFunction, RelationEntry};
 pub(crate) use audits::{class_key, class_tuple, unique_sets, value_hash};
-pub use call::{ARGUMENTS, ArgumentEntry, FUNCTIONS, FunctionEntry};
+pub use call::{ARGUMENTS, ArgumentEntry};
 pub(crate) use estimated::EstimateCounts;
 pub(crate) use hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction, NAME as HIERARCHY};
 pub(crate) use input::{INPUT_FUNCTION, InputFunction};

@@ -12,9 +12,10 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::input::INPUT_FUNCTION;
 use super::measure::MeasureEntry;
-use super::{Argument, FUNCTIONS, audits, call, hierarchy, sample};
+use super::{Argument, audits, call, hierarchy, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
+use crate::spec::FUNCTIONS;
 
 /// Plans calls of our functions in SQL.
 #[derive(Debug, Default)]

@@ -23,7 +23,7 @@ use crate::spec::Spec;
 /// let spec = Spec::new("anonymize_eir")
 ///     .with_id("patient_id")
 ///     .with_qi(["sex", "birth_year"])
-///     .with_sensitive("diagnosis")
+///     .with_sensitive(["diagnosis"])
 ///     .with_parameter("l", 3);
 /// let published = anonymize(patients, spec)?;
 /// assert!(published.count().await? > 0);

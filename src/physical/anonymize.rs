@@ -25,11 +25,11 @@ use futures::StreamExt;
 
 use super::operator::{ascending, column, only_child, properties, show, sliced_size};
 use super::outcome::Outcome;
-use super::release::{BlockMetrics, BlockWork};
+use super::release::{self, BlockMetrics};
 use crate::algorithm::Cancel;
 use crate::spec::{Layout, Spec};
 
-/// Forms classes block by block, verifies what each block publishes, and emits its records.
+/// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
 ///
 /// Asks the engine for its input partitioned by block and sorted by block and random order. One block at a time is
 /// held in memory per partition, reserved from the engine's pool; its work runs on a blocking thread and stops when
@@ -140,14 +140,13 @@ impl ExecutionPlan for AnonymizeExec {
         let outcome = Arc::clone(&self.outcome);
         let schema = self.schema();
         let cancel = Arc::new(Cancel::default());
-        let work = Arc::new(BlockWork {
+        let work = release::work(release::Context {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
-            model: self.spec.model()?,
-            algorithm: self.spec.algorithm()?,
             metrics: BlockMetrics::new(&self.metrics, partition),
             cancel: Arc::clone(&cancel),
-        });
+        })?;
+        let spec = Arc::clone(&self.spec);
         let stream = async_stream::try_stream! {
             let _cancel_when_dropped = CancelOnDrop(cancel);
             while let Some(block) = blocks.next().await? {
@@ -174,7 +173,7 @@ impl ExecutionPlan for AnonymizeExec {
                 drop(done);
                 blocks.release();
             }
-            outcome.finish_partition(&work.spec)?;
+            outcome.finish_partition(&spec)?;
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             self.schema(),

@@ -28,12 +28,13 @@ use crate::coding::{
     Domain, Domains, EXACT_VALUES, Keys, Ladder, Profile, QiColumn, Router, mask_taxonomy,
 };
 use crate::error;
-use crate::spec::{BlockSize, Layout, Spec, StatedDomain, stated_domains};
+use crate::spec::{BlockSize, Blocks, Layout, Spec, StatedDomain, stated_domains};
 
 /// Gives each individual a block, and with it the domains against which its losses are measured.
 ///
 /// The left child is the profile of the whole input, read once; the right child's individuals stream through. Blocks
-/// are leaves of a k-d tree over the profile's sample, so they depend on the data and the release key alone.
+/// are leaves of a k-d tree over the profile's sample, or parts of the random order where the function wants them to be
+/// samples of the table: they depend on the data and the release key alone.
 #[derive(Debug)]
 pub struct BlockExec {
     spec: Arc<Spec>,
@@ -227,7 +228,10 @@ impl Assigner {
             BlockSize::All => None,
             BlockSize::Individuals(n) => Some(n),
         };
-        let router = Router::new(&profile, &domains, size);
+        let router = match self.spec.entry()?.blocks {
+            Blocks::Similar => Router::new(&profile, &domains, size),
+            Blocks::Random => Router::random(&profile, size),
+        };
         let bytes = serde_json::to_vec(&domains)
             .map_err(|_| exec_datafusion_err!("the domains cannot be sent"))?;
         Ok(Routes {

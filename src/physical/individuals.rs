@@ -288,7 +288,7 @@ impl Gatherer {
             .map(|column| rows(std::slice::from_ref(column)))
             .collect::<Result<Vec<_>, _>>()?;
         let record_rows = rows(&batch.columns()[qi_end..])?;
-        let sensitive = batch.column(qi_end);
+        let sensitive = &batch.columns()[qi_end..qi_end + self.spec.sensitive().len()];
 
         let mut picked = Picked {
             covers: vec![Default::default(); value_rows.len()],
@@ -347,10 +347,10 @@ impl Gatherer {
         Ok(RecordBatch::try_new(batch.schema(), columns)?)
     }
 
-    /// Drops records without a sensitive value where the spec says so. False if the individual goes with them.
-    fn keep_known(&self, run: &mut Vec<u32>, sensitive: &ArrayRef) -> bool {
+    /// Drops records without one of their sensitive values where the spec says so. False if the individual goes with them.
+    fn keep_known(&self, run: &mut Vec<u32>, sensitive: &[ArrayRef]) -> bool {
         let before = run.len();
-        let known = |i: &u32| sensitive.is_valid(*i as usize);
+        let known = |i: &u32| sensitive.iter().all(|s| s.is_valid(*i as usize));
         let known_count = run.iter().filter(|i| known(i)).count();
         self.counts.null_sensitive.add(before - known_count);
         if self.spec.null_sensitive != NullSensitive::Conservative {
@@ -412,7 +412,7 @@ impl Gatherer {
                 format!(
                     "sensitive column '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows', \
                      or publish them without counting them as a value with 'conservative'",
-                    self.spec.sensitive().unwrap_or_default(),
+                    self.spec.sensitive().join("' or '"),
                     error::count(nulls, "record")
                 ),
             ));

@@ -62,7 +62,7 @@ impl Outcome {
                 "the input has no individual to publish",
             ));
         }
-        let model = spec.model()?.describe();
+        let model = spec.describe()?;
         let nearest = self.nearest.lock();
         let Some(nearest) = nearest.as_ref() else {
             return Err(error::data(

@@ -6,7 +6,7 @@
 //! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone, values of a given hierarchy are leaves
 //! individuals __order, __pseudonym, qi…, __records             one row per individual
 //! blocks      __block, __domains, then as individuals
-//! published   individual, qi'…, sensitive, keep…
+//! published   individual, qi'…, sensitive, keep…              as the function's form says
 //! ```
 //!
 //! All schemas are built from scratch: nothing but names and types survives of the input's.
@@ -17,7 +17,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, T
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::{Contradictory, GivenDomain, Notation, Spec};
+use super::{Contradictory, Form, GivenDomain, Notation, Spec};
 use crate::coding::{Kind, Ladder, Levels, interval_fields};
 use crate::error;
 use crate::table::Taxonomy;
@@ -36,17 +36,18 @@ pub(crate) struct Layout {
     pub kinds: Vec<Kind>,
     levels: Vec<Option<Levels>>,
     qi: Vec<Field>,
-    /// The sensitive column, then the kept ones.
+    /// The sensitive columns, then the kept ones.
     record: Fields,
     covers: bool,
     notation: Notation,
+    form: Form,
 }
 
 impl Layout {
     /// Reads the layout off the canonical schema.
     pub fn try_new(spec: &Spec, canonical: SchemaRef) -> Result<Self> {
         let (qi_count, fields) = (spec.qi().len(), canonical.fields());
-        if fields.len() != qi_count + 2 + spec.keep().len() {
+        if fields.len() != 1 + qi_count + spec.sensitive().len() + spec.keep().len() {
             return datafusion::common::internal_err!("the input is not in canonical form");
         }
         let named = |names: &[String], fields: &[Arc<Field>]| -> Vec<Field> {
@@ -63,11 +64,7 @@ impl Layout {
         }
         let levels = spec.qi().iter().map(|c| spec.hierarchies().get(c).cloned());
         let levels = levels.collect();
-        let sensitive = spec.sensitive().unwrap_or_default().to_owned();
-        let names: Vec<String> = [sensitive]
-            .into_iter()
-            .chain(spec.keep().iter().cloned())
-            .collect();
+        let names = [spec.sensitive(), spec.keep()].concat();
         let record = named(&names, &fields[qi_count + 1..]).into();
         Ok(Self {
             canonical,
@@ -77,6 +74,7 @@ impl Layout {
             record,
             covers: spec.contradictory == Contradictory::Cover,
             notation: spec.notation,
+            form: spec.entry()?.form,
         })
     }
 
@@ -158,7 +156,14 @@ impl Layout {
         Arc::new(Schema::new(fields))
     }
 
+    /// What is published, in the function's form.
     pub fn published(&self) -> SchemaRef {
+        match self.form {
+            Form::Classes => self.published_classes(),
+        }
+    }
+
+    fn published_classes(&self) -> SchemaRef {
         let mut fields = vec![Field::new(INDIVIDUAL, DataType::Utf8, false)];
         for ((field, kind), levels) in self.qi.iter().zip(&self.kinds).zip(&self.levels) {
             let published = if self.is_text() || levels.is_some() {
@@ -232,16 +237,16 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
             "name the column that tells individuals apart, or write one_row_per_individual => true",
         );
     }
-    let Some(sensitive) = spec.sensitive() else {
+    if spec.sensitive().is_empty() {
         return missing("sensitive", "name the column to protect");
-    };
+    }
     if spec.qi().is_empty() {
         return missing("qi", "name the columns an attacker may know");
     }
 
     let mut roles: Vec<(&str, &str)> = spec.id().map(|id| ("id", id)).into_iter().collect();
     roles.extend(spec.qi().iter().map(|c| ("qi", c.as_str())));
-    roles.push(("sensitive", sensitive));
+    roles.extend(spec.sensitive().iter().map(|c| ("sensitive", c.as_str())));
     roles.extend(spec.keep().iter().map(|c| ("keep", c.as_str())));
 
     let mut projection = Vec::with_capacity(roles.len() + 1);

@@ -1,6 +1,7 @@
 //! What to publish: one value that SQL, Rust and jobs all fill in, checked against the input before it runs.
 
 mod choice;
+mod function;
 mod given;
 mod key;
 mod layout;
@@ -11,6 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use choice::{Choice, Contradictory, Notation, NullId, NullSensitive};
+pub use function::{Blocks, FUNCTIONS, Form, FunctionEntry};
 pub(crate) use given::{StatedDomain, stated_domains};
 pub use key::ReleaseKey;
 pub use layout::INDIVIDUAL;
@@ -24,9 +26,6 @@ use crate::error;
 use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
 use datafusion::common::Result;
 
-/// Individuals per block unless the call says otherwise.
-pub const DEFAULT_BLOCK: u64 = 25_000;
-
 /// What is published about whom under which requirement.
 ///
 /// ```
@@ -35,7 +34,7 @@ pub const DEFAULT_BLOCK: u64 = 25_000;
 /// let spec = Spec::new("anonymize_eir")
 ///     .with_id("name")
 ///     .with_qi(["gender", "age", "postcode"])
-///     .with_sensitive("disease")
+///     .with_sensitive(["disease"])
 ///     .with_parameter("l", 3);
 /// assert_eq!(spec.model()?.describe(), "EIR 3-diversity");
 /// # Ok::<(), datafusion::error::DataFusionError>(())
@@ -45,7 +44,7 @@ pub struct Spec {
     function: String,
     id: Option<String>,
     qi: Vec<String>,
-    sensitive: Option<String>,
+    sensitive: Vec<String>,
     keep: Vec<String>,
     categorical: Vec<String>,
     domains: BTreeMap<String, GivenDomain>,
@@ -90,7 +89,7 @@ impl Spec {
             function: function.into(),
             id: None,
             qi: vec![],
-            sensitive: None,
+            sensitive: vec![],
             keep: vec![],
             categorical: vec![],
             domains: BTreeMap::new(),
@@ -121,9 +120,9 @@ impl Spec {
         self
     }
 
-    /// The column to protect.
-    pub fn with_sensitive(mut self, column: impl Into<String>) -> Self {
-        self.sensitive = Some(column.into());
+    /// The column to protect, or several where the function protects each.
+    pub fn with_sensitive<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
+        self.sensitive = columns.into_iter().map(Into::into).collect();
         self
     }
 
@@ -215,6 +214,12 @@ impl Spec {
         self
     }
 
+    /// What the function does.
+    pub fn entry(&self) -> Result<&'static FunctionEntry> {
+        let entry = FUNCTIONS.iter().find(|f| f.name == self.function);
+        entry.ok_or_else(|| error::call(&self.function, "there is no such function"))
+    }
+
     /// The SQL function this spec belongs to; every message starts with it.
     pub fn function(&self) -> &str {
         &self.function
@@ -230,9 +235,9 @@ impl Spec {
         &self.qi
     }
 
-    /// The sensitive column.
-    pub fn sensitive(&self) -> Option<&str> {
-        self.sensitive.as_deref()
+    /// The sensitive columns.
+    pub fn sensitive(&self) -> &[String] {
+        &self.sensitive
     }
 
     /// The kept columns.
@@ -243,10 +248,9 @@ impl Spec {
     /// The block size.
     pub fn block(&self) -> BlockSize {
         let whole = algorithm::find(&self.algorithm).is_some_and(|a| a.whole_table);
-        let default = if whole {
-            BlockSize::All
-        } else {
-            BlockSize::Individuals(DEFAULT_BLOCK)
+        let default = match self.entry() {
+            Ok(entry) if !whole => BlockSize::Individuals(entry.block),
+            _ => BlockSize::All,
         };
         self.block.unwrap_or(default)
     }
@@ -324,12 +328,15 @@ impl Spec {
             .map_err(|e| error::argument(&self.function, &e.parameter, e.message))
     }
 
+    /// The requirement with its parameters, as a reader of a report sees it.
+    pub fn describe(&self) -> Result<String> {
+        Ok(self.model()?.describe())
+    }
+
     /// The entry of the model that the given parameters select.
     pub(crate) fn model_entry(&self) -> Result<&'static ModelEntry> {
+        self.entry()?;
         let offered: Vec<_> = model::offered_by(&self.function).collect();
-        if offered.is_empty() {
-            return Err(error::call(&self.function, "there is no such function"));
-        }
         let chosen = offered.iter().copied().find(|entry| {
             let given = |p: &Parameter| self.parameters.contains_key(p.name);
             let others = offered.iter().flat_map(|o| o.parameters);
@@ -393,16 +400,21 @@ impl Spec {
 
     /// Names and numbers only: what EXPLAIN may show. Never the key, the seed or a stated domain.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
-        let model = self.model().map(|m| m.describe()).unwrap_or_default();
         let mut facts = vec![
-            ("model", model),
+            ("model", self.describe().unwrap_or_default()),
             ("algorithm", self.algorithm.clone()),
             match &self.id {
                 Some(id) => ("id", id.clone()),
                 None => ("one_row_per_individual", "true".to_owned()),
             },
             ("qi", format!("[{}]", self.qi.join(", "))),
-            ("sensitive", self.sensitive.clone().unwrap_or_default()),
+            (
+                "sensitive",
+                match self.sensitive.as_slice() {
+                    [one] => one.clone(),
+                    several => format!("[{}]", several.join(", ")),
+                },
+            ),
         ];
         if !self.keep.is_empty() {
             facts.push(("keep", format!("[{}]", self.keep.join(", "))));
@@ -427,6 +439,13 @@ impl Spec {
                 &self.function,
                 "one_row_per_individual",
                 "says that each record is an individual of its own; leave it out where there is an id",
+            ));
+        }
+        if self.sensitive.len() > 1 && !self.entry()?.several_sensitive {
+            return Err(error::argument(
+                &self.function,
+                "sensitive",
+                format!("must be one column, not {}", self.sensitive.len()),
             ));
         }
         let model = self.model_entry()?;

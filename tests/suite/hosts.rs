@@ -86,7 +86,7 @@ async fn the_typed_road_is_the_same() {
     let spec = Spec::new("anonymize_eir")
         .with_id("name")
         .with_qi(["gender", "age"])
-        .with_sensitive("disease")
+        .with_sensitive(["disease"])
         .with_parameter("l", 3)
         .with_domain(
             "age",

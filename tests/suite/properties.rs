@@ -91,7 +91,7 @@ fn draw(seed: u64) -> Drawn {
     let mut spec = Spec::new(function)
         .with_id("id")
         .with_qi(["age", "sex"])
-        .with_sensitive("disease")
+        .with_sensitive(["disease"])
         .with_keep(["who"])
         .with_block(block)
         .with_algorithm(algorithm.name)

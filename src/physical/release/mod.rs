@@ -1,0 +1,103 @@
+//! The work on one block, from its individuals to verified rows: one file per [`Form`].
+
+mod classes;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::Result;
+use datafusion::physical_plan::metrics::{
+    Count, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics, Time,
+};
+
+use self::classes::ClassWork;
+use crate::algorithm::Cancel;
+use crate::coding::{Individuals, QiColumn, own_values};
+use crate::model::Infeasible;
+use crate::spec::{Form, Layout, Spec};
+
+/// What is done with each block of one partition. Runs on a blocking thread.
+pub(super) trait BlockWork: Send + Sync {
+    /// Publishes the individuals of a block, and verifies what it publishes with code that knows nothing of how it came
+    /// about.
+    fn run(&self, rows: &RecordBatch) -> Result<BlockDone>;
+}
+
+/// The result of the work on a block.
+pub(super) struct BlockDone {
+    pub published: Box<dyn PublishedRows>,
+    pub individuals: u64,
+    /// Why the block publishes nothing, if that is because of the model.
+    pub infeasible: Option<Infeasible>,
+}
+
+/// The published rows of one block.
+pub(super) trait PublishedRows: Send + Sync {
+    /// Their number.
+    fn len(&self) -> usize;
+
+    /// The published columns of some rows, in buffers of their own.
+    fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError>;
+}
+
+/// What all kinds of work need.
+pub(super) struct Context {
+    pub spec: Arc<Spec>,
+    pub layout: Arc<Layout>,
+    pub metrics: BlockMetrics,
+    pub cancel: Arc<Cancel>,
+}
+
+/// The work for the spec's form.
+pub(super) fn work(context: Context) -> Result<Arc<dyn BlockWork>> {
+    Ok(match context.spec.entry()?.form {
+        Form::Classes => Arc::new(ClassWork::try_new(context)?),
+    })
+}
+
+pub(super) struct BlockMetrics {
+    pub forming: Time,
+    pub verifying: Time,
+    pub blocks: Count,
+    pub individuals: Count,
+    pub classes: Count,
+    pub suppressed: Count,
+    pub suppressed_records: Count,
+    pub look_alikes: Count,
+    pub loss: RatioMetrics,
+}
+
+impl BlockMetrics {
+    pub fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        let build = || MetricBuilder::new(metrics);
+        Self {
+            forming: build().subset_time("time_forming_classes", partition),
+            verifying: build().subset_time("time_verifying", partition),
+            blocks: build().counter("blocks", partition),
+            individuals: build().counter("individuals", partition),
+            classes: build().counter("classes", partition),
+            suppressed: build().counter("suppressed_individuals", partition),
+            suppressed_records: build().counter("suppressed_records", partition),
+            look_alikes: build().counter("look_alike_sensitive_values", partition),
+            loss: build().ratio_metrics("information_loss", partition),
+        }
+    }
+}
+
+/// The individuals of a block.
+fn individuals(layout: &Layout, rows: &RecordBatch) -> Individuals {
+    let qi_end = 4 + layout.qi_count();
+    let (record_offsets, records) = own_values(rows.column(qi_end).as_list());
+    let qi = &rows.columns()[4..qi_end];
+    Individuals {
+        pseudonyms: rows.column(3).as_fixed_size_binary().clone(),
+        qi: qi
+            .iter()
+            .map(|c| QiColumn::new(c, layout.covers()))
+            .collect(),
+        record_offsets,
+        records: records.as_struct().clone(),
+    }
+}

@@ -1,0 +1,54 @@
+//! The anonymizing functions, and what sets them apart.
+
+/// An anonymizing function.
+#[derive(Debug)]
+pub struct FunctionEntry {
+    /// Its SQL name.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// What it publishes.
+    pub form: Form,
+    /// Who shares a block.
+    pub blocks: Blocks,
+    /// Individuals per block unless a call says otherwise.
+    pub block: u64,
+    /// Whether it protects several sensitive columns at once.
+    pub several_sensitive: bool,
+}
+
+/// What is published of individuals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Their records, with the quasi-identifiers that their class shares.
+    Classes,
+}
+
+/// Who shares a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocks {
+    /// Individuals with similar quasi-identifiers.
+    Similar,
+    /// Individuals as they come in the random order: each block is a sample of the table.
+    Random,
+}
+
+/// All anonymizing functions. Which models each offers is said by [`MODELS`](crate::model::MODELS).
+pub static FUNCTIONS: &[FunctionEntry] = &[
+    FunctionEntry {
+        name: "anonymize_ir",
+        help: "identity-reserved models: individuals are counted, not records",
+        form: Form::Classes,
+        blocks: Blocks::Similar,
+        block: 25_000,
+        several_sensitive: false,
+    },
+    FunctionEntry {
+        name: "anonymize_eir",
+        help: "enhanced identity-reserved models: what one record of each individual could tell, whichever it is",
+        form: Form::Classes,
+        blocks: Blocks::Similar,
+        block: 25_000,
+        several_sensitive: false,
+    },
+];
