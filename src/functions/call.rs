@@ -57,7 +57,10 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
     ArgumentEntry {
         name: "sensitive",
         help: "the column to protect; published as it is",
-        read: |spec, value, _| Ok(spec.with_sensitive(columns(value)?)),
+        read: |spec, value, _| {
+            let names = value.names().filter(|names| !names.is_empty());
+            Ok(spec.with_sensitive(names.ok_or("must be the name of a column")?))
+        },
     },
     ArgumentEntry {
         name: "keep",
