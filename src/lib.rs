@@ -40,7 +40,9 @@ pub use functions::{
     ARGUMENTS, AUDITS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry,
     AuditArgument, AuditEntry, AuditTableFunction, RelationEntry, sample_patients,
 };
-pub use logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode, anonymize};
+pub use logical::{
+    AnonymizeNode, ClassesNode, CoverNode, LossNode, Measured, MeasuredNode, ReportNode, anonymize,
+};
 pub use measure::{
     AuditCall, ClassesSpec, CoverSpec, LossCall, LossColumn, LossSpec, Report, Versus,
 };

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DFSchemaRef, Result, internal_err};
 use datafusion::logical_expr::{
-    Expr, Extension, Filter, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore,
+    Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore,
 };
 
+use super::filters::{show, take_back};
 use crate::spec::{Layout, Spec, canonical_projection, stated_domains};
 
 /// An anonymization of its input: a release.
@@ -90,33 +91,15 @@ impl UserDefinedLogicalNodeCore for AnonymizeNode {
 
     fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Anonymize: {}", self.spec)?;
-        if !self.filters.is_empty() {
-            let filters: Vec<_> = self.filters.iter().map(ToString::to_string).collect();
-            write!(f, ", filter={}", filters.join(" AND "))?;
-        }
-        Ok(())
+        show(f, &self.filters)
     }
 
-    fn with_exprs_and_inputs(
-        &self,
-        exprs: Vec<Expr>,
-        mut inputs: Vec<LogicalPlan>,
-    ) -> Result<Self> {
-        let (Some(mut input), true) = (inputs.pop(), inputs.is_empty()) else {
-            return internal_err!("Anonymize has one input");
-        };
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         let mut filters = exprs;
-        if let LogicalPlan::Filter(Filter {
-            predicate,
-            input: below,
-            ..
-        }) = &input
-            && below.as_ref() == &self.input
-            && predicate.column_refs().is_empty()
-        {
-            filters.push(predicate.clone());
-            input = self.input.clone();
-        }
+        let inputs = take_back(&mut filters, inputs, std::slice::from_ref(&self.input));
+        let [input] = inputs
+            .try_into()
+            .or_else(|_| internal_err!("Anonymize has one input"))?;
         Self::try_new(Arc::clone(&self.spec), input, filters)
     }
 }

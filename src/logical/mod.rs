@@ -1,17 +1,13 @@
 //! The logical nodes: an anonymization of its input; the measured classes, and the loss, of a published table.
 
 mod anonymize;
-mod classes;
-mod cover;
 mod filters;
 mod frame;
-mod loss;
+mod measured;
 mod report;
 
 pub use anonymize::AnonymizeNode;
-pub use classes::ClassesNode;
-pub use cover::CoverNode;
 pub use frame::anonymize;
-pub use loss::LossNode;
+pub use measured::{ClassesNode, CoverNode, LossNode, Measured, MeasuredNode};
 pub use report::ReportNode;
 pub(crate) use report::report;

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{
     Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore,
 };
 
-use super::filters::take_back;
+use super::filters::{show, take_back};
 use crate::measure::Report;
 
 /// A report on one row of figures.
@@ -101,11 +101,7 @@ impl UserDefinedLogicalNodeCore for ReportNode {
 
     fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Report: function={}", self.function)?;
-        if !self.filters.is_empty() {
-            let filters: Vec<_> = self.filters.iter().map(ToString::to_string).collect();
-            write!(f, ", filter={}", filters.join(" AND "))?;
-        }
-        Ok(())
+        show(f, &self.filters)
     }
 
     fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {

@@ -1,0 +1,172 @@
+//! [`MeasuredNode`]: what is measured of a published table.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Debug};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::{DFSchema, DFSchemaRef, Result, internal_err};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
+
+use super::filters::{show, take_back};
+use crate::measure::{ClassesSpec, CoverSpec, LossSpec, class_schema, cover_schema, loss_schema};
+
+/// What a [`MeasuredNode`] measures.
+pub trait Measured: Debug + Clone + Eq + Hash + Send + Sync + 'static {
+    /// The node's name.
+    const NAME: &'static str;
+
+    /// The SQL function that measures.
+    fn function(&self) -> &str;
+
+    /// The columns of the result.
+    fn schema(&self) -> SchemaRef;
+
+    /// Whether it measures so many inputs.
+    fn takes(&self, inputs: usize) -> bool;
+}
+
+/// A measurement of its inputs.
+///
+/// Like [`AnonymizeNode`](super::AnonymizeNode) it takes back the predicates without columns that the optimizer pushes
+/// below it: a measurement of some of the records would be another one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MeasuredNode<S: Measured> {
+    spec: Arc<S>,
+    inputs: Vec<LogicalPlan>,
+    filters: Vec<Expr>,
+    schema: DFSchemaRef,
+}
+
+/// The measured classes of a published table, one row each. Its first input is the table's records by class, the
+/// second, where there is one, its sensitive values.
+pub type ClassesNode = MeasuredNode<ClassesSpec>;
+
+/// Individuals of another table, and the published classes that cover them, counted. Its inputs are the individuals and
+/// the classes.
+pub type CoverNode = MeasuredNode<CoverSpec>;
+
+/// What the cells of a published table lose, in sums per partition. Its first input is the published columns; then come
+/// the domains of each column, and hierarchies.
+pub type LossNode = MeasuredNode<LossSpec>;
+
+impl Measured for ClassesSpec {
+    const NAME: &'static str = "Classes";
+
+    fn function(&self) -> &str {
+        &self.function
+    }
+
+    fn schema(&self) -> SchemaRef {
+        class_schema()
+    }
+
+    fn takes(&self, inputs: usize) -> bool {
+        (1..=2).contains(&inputs)
+    }
+}
+
+impl Measured for CoverSpec {
+    const NAME: &'static str = "Cover";
+
+    fn function(&self) -> &str {
+        &self.function
+    }
+
+    fn schema(&self) -> SchemaRef {
+        cover_schema()
+    }
+
+    fn takes(&self, inputs: usize) -> bool {
+        inputs == 2
+    }
+}
+
+impl Measured for LossSpec {
+    const NAME: &'static str = "Loss";
+
+    fn function(&self) -> &str {
+        &self.function
+    }
+
+    fn schema(&self) -> SchemaRef {
+        loss_schema(self.columns.len())
+    }
+
+    fn takes(&self, inputs: usize) -> bool {
+        inputs > self.columns.len()
+    }
+}
+
+impl<S: Measured> MeasuredNode<S> {
+    /// The plan that measures.
+    pub(crate) fn plan(spec: S, inputs: Vec<LogicalPlan>) -> Result<LogicalPlan> {
+        let node = Self::try_new(Arc::new(spec), inputs, vec![])?;
+        Ok(LogicalPlan::Extension(Extension {
+            node: Arc::new(node),
+        }))
+    }
+
+    pub(crate) fn try_new(
+        spec: Arc<S>,
+        inputs: Vec<LogicalPlan>,
+        filters: Vec<Expr>,
+    ) -> Result<Self> {
+        if !spec.takes(inputs.len()) {
+            return internal_err!("{} cannot have {} inputs", S::NAME, inputs.len());
+        }
+        let schema = DFSchema::try_from_qualified_schema(spec.function(), &spec.schema())?;
+        Ok(Self {
+            spec,
+            inputs,
+            filters,
+            schema: Arc::new(schema),
+        })
+    }
+
+    /// What is measured.
+    pub fn spec(&self) -> &Arc<S> {
+        &self.spec
+    }
+
+    /// Predicates to apply to the output.
+    pub(crate) fn filters(&self) -> &[Expr] {
+        &self.filters
+    }
+}
+
+impl<S: Measured> PartialOrd for MeasuredNode<S> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (self == other).then_some(Ordering::Equal)
+    }
+}
+
+impl<S: Measured> UserDefinedLogicalNodeCore for MeasuredNode<S> {
+    fn name(&self) -> &str {
+        S::NAME
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        self.inputs.iter().collect()
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        self.filters.clone()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: function={}", S::NAME, self.spec.function())?;
+        show(f, &self.filters)
+    }
+
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        let mut filters = exprs;
+        let inputs = take_back(&mut filters, inputs, &self.inputs);
+        Self::try_new(Arc::clone(&self.spec), inputs, filters)
+    }
+}
