@@ -54,5 +54,6 @@ pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
     BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, Form, FunctionEntry, GivenDomain,
-    INDIVIDUAL, Notation, NullId, NullSensitive, Spec,
+    INDIVIDUAL, LocalStrategy, Notation, NullId, NullSensitive, Output, Secrecy, SmallPatterns,
+    Spec,
 };

@@ -266,6 +266,32 @@ fn sensitive_codes(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64)
     Ok((codes, look_alikes))
 }
 
+/// The rank of each value in the order of its type, and how many values look like another one. With `normalize`, values
+/// that look alike have the rank of the smallest of them.
+pub fn value_ranks(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64), ArrowError> {
+    let (codes, look_alikes) = sensitive_codes(values, normalize)?;
+    let rows = key::rows(std::slice::from_ref(values))?;
+    let known = codes.iter().filter(|c| **c != NULL_CODE).max();
+    let mut smallest: Vec<u32> = vec![NULL_CODE; known.map_or(0, |c| *c as usize + 1)];
+    for (i, code) in codes.iter().enumerate() {
+        let Some(first) = smallest.get_mut(*code as usize) else {
+            continue;
+        };
+        if *first == NULL_CODE || rows.row(i) < rows.row(*first as usize) {
+            *first = i as u32;
+        }
+    }
+    let mut order: Vec<u32> = (0..smallest.len() as u32).collect();
+    let row = |code: &u32| rows.row(smallest[*code as usize] as usize);
+    order.sort_unstable_by(|a, b| row(a).cmp(&row(b)));
+    let mut rank_of = vec![0; order.len()];
+    for (rank, code) in order.into_iter().enumerate() {
+        rank_of[code as usize] = rank as u32;
+    }
+    let rank = |code: u32| rank_of.get(code as usize).copied().unwrap_or(NULL_CODE);
+    Ok((codes.into_iter().map(rank).collect(), look_alikes))
+}
+
 /// The form in which two spellings of one value agree.
 fn fold(text: &str) -> String {
     let composed: String = text.nfkc().collect();

@@ -124,7 +124,8 @@ fn zero_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     zip(&is_not_null(array)?, array, &null)
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// A pseudonym as text.
+pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
     bytes

@@ -1,5 +1,7 @@
 //! What a call of an anonymizing function says: from arguments to a [`Spec`].
 
+mod local;
+
 use datafusion::common::{DataFusionError, Result};
 
 use super::Argument;
@@ -8,7 +10,9 @@ use crate::algorithm::ALGORITHMS;
 use crate::coding::BUILT_IN;
 use crate::error;
 use crate::model;
-use crate::spec::{BlockSize, Choice, GivenDomain, Spec};
+use crate::spec::{BlockSize, Choice, FUNCTIONS, Form, GivenDomain, Spec};
+
+pub(super) use local::plan_flags;
 
 /// An argument that all anonymizing functions take.
 #[derive(Debug)]
@@ -150,7 +154,7 @@ pub(super) fn read(
             }
             Refusal::Reason(reason) => error::argument(function, name, reason),
         };
-        spec = if let Some(entry) = ARGUMENTS.iter().find(|a| a.name == name) {
+        spec = if let Some(entry) = arguments_of(function).find(|a| a.name == name) {
             (entry.read)(spec, value, load).map_err(refuse)?
         } else if parameters(function).any(|p| p == name) {
             let text = value
@@ -164,17 +168,35 @@ pub(super) fn read(
     Ok(spec)
 }
 
+/// The arguments that a function takes besides the input and parameters.
+fn arguments_of(function: &str) -> impl Iterator<Item = &'static ArgumentEntry> {
+    let buckets = form(function) == Some(Form::Buckets);
+    let own: &[ArgumentEntry] = if buckets { local::ARGUMENTS } else { &[] };
+    // Local groups are formed by a strategy.
+    let common = ARGUMENTS
+        .iter()
+        .filter(move |a| !buckets || a.name != "algorithm");
+    common.chain(own)
+}
+
+fn form(function: &str) -> Option<Form> {
+    let mut functions = FUNCTIONS.iter();
+    functions.find(|f| f.name == function).map(|f| f.form)
+}
+
 /// Parameters of the function's models and options of all algorithms.
 fn parameters(function: &str) -> impl Iterator<Item = &'static str> {
     let models = model::offered_by(function).flat_map(|m| m.parameters);
-    let algorithms = ALGORITHMS.iter().flat_map(|a| a.options);
+    let classes = form(function) == Some(Form::Classes);
+    let algorithms = ALGORITHMS.iter().filter(move |_| classes);
+    let algorithms = algorithms.flat_map(|a| a.options);
     models.chain(algorithms).map(|p| p.name)
 }
 
 fn unknown(function: &str, name: &str) -> DataFusionError {
     let names: Vec<&str> = ["input"]
         .into_iter()
-        .chain(ARGUMENTS.iter().map(|a| a.name))
+        .chain(arguments_of(function).map(|a| a.name))
         .chain(parameters(function))
         .collect();
     let nearest = error::did_you_mean(name, names.iter().copied());

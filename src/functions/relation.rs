@@ -228,6 +228,8 @@ impl Call {
         }
         let spec = call::read(function, &self.named, &mut hierarchy::loader(context))?;
         let input = plan_input(function, input, context)?;
+        let mut to_expr = |expr, schema: &DFSchema| context.sql_to_expr(expr, schema);
+        let (spec, input) = call::plan_flags(spec, input, &mut to_expr)?;
         AnonymizeNode::plan(spec, input)
     }
 }

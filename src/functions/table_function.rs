@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::{Result, plan_datafusion_err};
+use datafusion::common::{DFSchema, Result, plan_datafusion_err};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
 use super::{Argument, call, hierarchy, input};
 use crate::error;
@@ -54,6 +55,9 @@ impl TableFunctionImpl for AnonymizeTableFunction {
         let provider = input::find(state, table)
             .map_err(|e| error::argument(self.function, "input:", e.strip_backtrace()))?;
         let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?.build()?;
+        let mut to_expr =
+            |expr: SqlExpr, schema: &DFSchema| state.create_logical_expr(&expr.to_string(), schema);
+        let (spec, scan) = call::plan_flags(spec, scan, &mut to_expr)?;
         // A view over the anonymization is inlined by the engine: the plan is the same as in SQL.
         Ok(Arc::new(ViewTable::new(
             AnonymizeNode::plan(spec, scan)?,

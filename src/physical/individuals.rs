@@ -201,6 +201,7 @@ struct Counts {
     records: Count,
     duplicates: Count,
     contradictory: Count,
+    repeated: Count,
     null_sensitive: Count,
     without_sensitive: Count,
 }
@@ -212,6 +213,7 @@ impl Counts {
             records: count("records"),
             duplicates: count("duplicate_records"),
             contradictory: count("contradictory_individuals"),
+            repeated: count("individuals_with_several_records"),
             null_sensitive: count("null_sensitive_records"),
             without_sensitive: count("individuals_without_sensitive"),
         }
@@ -289,6 +291,17 @@ impl Gatherer {
             .collect::<Result<Vec<_>, _>>()?;
         let record_rows = rows(&batch.columns()[qi_end..])?;
         let sensitive = &batch.columns()[qi_end..qi_end + self.spec.sensitive().len()];
+        let flags =
+            &batch.columns()[qi_end + self.spec.sensitive().len() + self.spec.keep().len()..];
+        let flagged = self.layout.semi_sensitive().map(|column| &qi[column]);
+        let flagged: Vec<_> = flagged.zip(flags.iter().map(|f| f.as_boolean())).collect();
+        let known = |i: u32| {
+            let i = i as usize;
+            sensitive.iter().all(|s| s.is_valid(i))
+                && flagged
+                    .iter()
+                    .all(|(qi, flag)| qi.is_valid(i) || !flag.value(i))
+        };
 
         let mut picked = Picked {
             covers: vec![Default::default(); value_rows.len()],
@@ -296,6 +309,10 @@ impl Gatherer {
         };
         for mut run in runs(batch) {
             let first = run[0];
+            if run.len() > 1 && self.spec.one_record_each() {
+                self.counts.repeated.add(1);
+                continue;
+            }
             let contradicts = |i: &u32| qi_rows.row(*i as usize) != qi_rows.row(first as usize);
             if run.iter().any(contradicts) {
                 self.counts.contradictory.add(1);
@@ -304,7 +321,7 @@ impl Gatherer {
                 }
             }
             let all = run.clone();
-            if !self.keep_known(&mut run, sensitive) {
+            if !self.keep_known(&mut run, &known) {
                 continue;
             }
             let before = run.len();
@@ -348,9 +365,9 @@ impl Gatherer {
     }
 
     /// Drops records without one of their sensitive values where the spec says so. False if the individual goes with them.
-    fn keep_known(&self, run: &mut Vec<u32>, sensitive: &[ArrayRef]) -> bool {
+    fn keep_known(&self, run: &mut Vec<u32>, known: &dyn Fn(u32) -> bool) -> bool {
         let before = run.len();
-        let known = |i: &u32| sensitive.iter().all(|s| s.is_valid(*i as usize));
+        let known = |i: &u32| known(*i);
         let known_count = run.iter().filter(|i| known(i)).count();
         self.counts.null_sensitive.add(before - known_count);
         if self.spec.null_sensitive != NullSensitive::Conservative {
@@ -391,6 +408,20 @@ impl Gatherer {
 
     fn finish(&self) -> Result<()> {
         let function = self.spec.function();
+        let repeated = self.counts.repeated.value() as u64;
+        if repeated > 0 {
+            let individuals = match repeated {
+                1 => "1 individual has".to_owned(),
+                n => format!("{n} individuals have"),
+            };
+            return Err(error::data(
+                function,
+                format!(
+                    "at least {individuals} more than one record; this function publishes one record of each \
+                     individual: choose it in a subquery"
+                ),
+            ));
+        }
         let contradictory = self.counts.contradictory.value() as u64;
         if contradictory > 0 && self.spec.contradictory == Contradictory::Error {
             return Err(error::data(
@@ -406,6 +437,22 @@ impl Gatherer {
             ));
         }
         let nulls = self.counts.null_sensitive.value() as u64;
+        if nulls > 0
+            && self.spec.null_sensitive == NullSensitive::Error
+            && self.spec.one_record_each()
+        {
+            let semi = self.spec.semi_sensitive();
+            let semi = semi.iter().map(|(name, _)| *name);
+            let columns = self.spec.sensitive().iter().map(String::as_str).chain(semi);
+            return Err(error::data(
+                function,
+                format!(
+                    "a secret value of '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows'",
+                    columns.collect::<Vec<_>>().join("' or '"),
+                    error::count(nulls, "record")
+                ),
+            ));
+        }
         if nulls > 0 && self.spec.null_sensitive == NullSensitive::Error {
             return Err(error::data(
                 function,

@@ -82,3 +82,33 @@ choice! {
         Text = "text",
     }
 }
+
+choice! {
+    /// How local groups are formed.
+    LocalStrategy {
+        /// By dividing between two distant individuals, so that little is lost.
+        Ncp = "ncp",
+        /// By cutting the widest column near its median: quick, and even groups.
+        Mdp = "mdp",
+    }
+}
+
+choice! {
+    /// What to do with individuals who keep secret what fewer than k do.
+    SmallPatterns {
+        /// Leave them out.
+        Drop = "drop",
+        /// Pool them, and publish nothing of the semi-sensitive columns in which they differ.
+        Mask = "mask",
+    }
+}
+
+choice! {
+    /// How buckets are published.
+    Output {
+        /// Permuted: each record shows the value of somebody in its bucket.
+        Rows = "rows",
+        /// On their own: records show bucket ids, and further rows the values of each bucket.
+        Detached = "detached",
+    }
+}

@@ -22,6 +22,8 @@ pub struct FunctionEntry {
 pub enum Form {
     /// Their records, with the quasi-identifiers that their class shares.
     Classes,
+    /// One record each, with local groups of quasi-identifiers and secret values in buckets.
+    Buckets,
 }
 
 /// Who shares a block.
@@ -50,5 +52,13 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         blocks: Blocks::Similar,
         block: 25_000,
         several_sensitive: false,
+    },
+    FunctionEntry {
+        name: "anonymize_lgb",
+        help: "local generalization and bucketization: each individual says which of its values are secret",
+        form: Form::Buckets,
+        blocks: Blocks::Random,
+        block: 250_000,
+        several_sensitive: true,
     },
 ];

@@ -44,6 +44,13 @@ impl ReleaseKey {
         Self(*blake3::keyed_hash(&self.0, moment).as_bytes())
     }
 
+    /// The key of the random choices in one block.
+    pub(crate) fn of_block(&self, block: u32) -> [u8; 32] {
+        let mut material = self.0.to_vec();
+        material.extend(block.to_be_bytes());
+        blake3::derive_key("datafusion-anonymize 2026 choices in a block", &material)
+    }
+
     /// The secrets of the individual whose id has these bytes.
     pub(crate) fn tag(&self, id: &[u8]) -> Tag {
         let hash = blake3::keyed_hash(&self.0, id);
@@ -58,6 +65,40 @@ impl ReleaseKey {
     }
 }
 
+/// Published ids of groups and buckets: a keyed permutation of block and number, so that ids of one kind differ
+/// however many blocks there are, and say nothing about the order in which they were given.
+pub(crate) struct IdSpace {
+    key: [u8; 32],
+    block: u32,
+}
+
+/// Rounds of the permutation: four make a Feistel network of random functions a strong one (Luby and Rackoff 1988).
+const ROUNDS: u32 = 4;
+
+impl IdSpace {
+    /// The ids of one block.
+    pub fn new(key: &ReleaseKey, block: u32) -> Self {
+        let key = blake3::derive_key("datafusion-anonymize 2026 ids in a release", &key.0);
+        Self { key, block }
+    }
+
+    /// The id of a group or bucket by its kind and its number in the block.
+    pub fn id(&self, kind: u32, number: u32) -> u64 {
+        let (mut left, mut right) = (self.block, number);
+        for round in 0..ROUNDS {
+            let mut input = [0; 12];
+            input[..4].copy_from_slice(&kind.to_be_bytes());
+            input[4..8].copy_from_slice(&round.to_be_bytes());
+            input[8..].copy_from_slice(&right.to_be_bytes());
+            let hash = blake3::keyed_hash(&self.key, &input);
+            let mut first = [0; 4];
+            first.copy_from_slice(&hash.as_bytes()[..4]);
+            (left, right) = (right, left ^ u32::from_be_bytes(first));
+        }
+        (u64::from(left) << 32) | u64::from(right)
+    }
+}
+
 impl fmt::Debug for ReleaseKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReleaseKey(secret)")
@@ -67,6 +108,24 @@ impl fmt::Debug for ReleaseKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_a_kind_differ_in_all_blocks_and_have_no_order() {
+        let key = ReleaseKey::from_seed("ids");
+        let mut ids = vec![];
+        for block in 0..8 {
+            let space = IdSpace::new(&key, block);
+            ids.extend((0..5_000).map(|number| space.id(1, number)));
+            assert_ne!(space.id(1, 0), space.id(2, 0));
+        }
+        let rising = ids.windows(2).filter(|pair| pair[0] < pair[1]).count();
+        assert!(rising.abs_diff(ids.len() / 2) < 500, "{rising}");
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
+        assert_ne!(key.of_block(0), key.of_block(1));
+    }
 
     #[test]
     fn keys_differ_and_stay_secret() {

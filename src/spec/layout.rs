@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! input       whatever the query gives
-//! canonical   __id_…, __qi_…, __sensitive_…, __keep_…          plain types, only columns with a role
+//! canonical   __id_…, __qi_…, __sensitive_…, __keep_…, __secret_…   plain types, only columns with a role
 //! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone, values of a given hierarchy are leaves
 //! individuals __order, __pseudonym, qi…, __records             one row per individual
 //! blocks      __block, __domains, then as individuals
@@ -15,15 +15,28 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::{Contradictory, Form, GivenDomain, Notation, Spec};
+use super::{Contradictory, Form, GivenDomain, Notation, Output, Secrecy, Spec};
 use crate::coding::{Kind, Ladder, Levels, interval_fields};
 use crate::error;
 use crate::table::Taxonomy;
 
 /// Name of the published pseudonym column.
 pub const INDIVIDUAL: &str = "individual";
+
+/// Name of the published column of local groups.
+pub(crate) const GROUP: &str = "gid";
+
+/// Name of the published column that counts the individuals behind a bucket's value.
+pub(crate) const COUNT: &str = "individuals";
+
+/// What is added to the name of a column whose values are in buckets.
+pub(crate) const BUCKETIZED: &str = "_bucketized";
+
+/// What is added to the name of a column with the ids of its buckets.
+pub(crate) const BUCKET: &str = "_bid";
 
 /// Bytes of a pseudonym.
 pub(crate) const PSEUDONYM_BYTES: i32 = 16;
@@ -36,8 +49,12 @@ pub(crate) struct Layout {
     pub kinds: Vec<Kind>,
     levels: Vec<Option<Levels>>,
     qi: Vec<Field>,
-    /// The sensitive columns, then the kept ones.
+    /// The sensitive columns, then the kept ones, then flags of secret values.
     record: Fields,
+    /// Per quasi-identifier whether some of its values are secret.
+    semi_sensitive: Vec<bool>,
+    sensitive: usize,
+    output: Output,
     covers: bool,
     notation: Notation,
     form: Form,
@@ -47,7 +64,10 @@ impl Layout {
     /// Reads the layout off the canonical schema.
     pub fn try_new(spec: &Spec, canonical: SchemaRef) -> Result<Self> {
         let (qi_count, fields) = (spec.qi().len(), canonical.fields());
-        if fields.len() != 1 + qi_count + spec.sensitive().len() + spec.keep().len() {
+        let semi_sensitive = spec.semi_sensitive();
+        let flags = semi_sensitive.iter().map(|(name, _)| flag_name(name));
+        let names = [spec.sensitive(), spec.keep(), &flags.collect::<Vec<_>>()].concat();
+        if fields.len() != 1 + qi_count + names.len() {
             return datafusion::common::internal_err!("the input is not in canonical form");
         }
         let named = |names: &[String], fields: &[Arc<Field>]| -> Vec<Field> {
@@ -64,7 +84,6 @@ impl Layout {
         }
         let levels = spec.qi().iter().map(|c| spec.hierarchies().get(c).cloned());
         let levels = levels.collect();
-        let names = [spec.sensitive(), spec.keep()].concat();
         let record = named(&names, &fields[qi_count + 1..]).into();
         Ok(Self {
             canonical,
@@ -75,6 +94,13 @@ impl Layout {
             covers: spec.contradictory == Contradictory::Cover,
             notation: spec.notation,
             form: spec.entry()?.form,
+            semi_sensitive: spec
+                .qi()
+                .iter()
+                .map(|qi| semi_sensitive.iter().any(|(name, _)| name == qi))
+                .collect(),
+            sensitive: spec.sensitive().len(),
+            output: spec.output(),
         })
     }
 
@@ -110,6 +136,11 @@ impl Layout {
     /// The columns of one record: sensitive, then kept.
     pub fn record_fields(&self) -> &Fields {
         &self.record
+    }
+
+    /// The places among the quasi-identifiers of those with secret values, in the order of their flags.
+    pub fn semi_sensitive(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.qi.len()).filter(|column| self.semi_sensitive[*column])
     }
 
     /// Whether an individual may have several values in a quasi-identifier.
@@ -160,23 +191,52 @@ impl Layout {
     pub fn published(&self) -> SchemaRef {
         match self.form {
             Form::Classes => self.published_classes(),
+            Form::Buckets => self.published_buckets(),
+        }
+    }
+
+    /// `individual, gid`, each quasi-identifier, followed by its values in buckets and their ids where some are secret,
+    /// then those of the sensitive columns.
+    fn published_buckets(&self) -> SchemaRef {
+        let mut fields = vec![
+            Field::new(INDIVIDUAL, DataType::Utf8, self.output == Output::Detached),
+            Field::new(GROUP, DataType::UInt64, self.output == Output::Detached),
+        ];
+        for (column, field) in self.qi.iter().enumerate() {
+            fields.push(Field::new(field.name(), self.generalized(column), true));
+            if self.semi_sensitive[column] {
+                let exact = match &self.levels[column] {
+                    Some(Levels::Tree(_)) => DataType::Utf8,
+                    _ => field.data_type().clone(),
+                };
+                fields.extend(bucket_fields(field.name(), exact));
+            }
+        }
+        for field in &self.record[..self.sensitive] {
+            fields.extend(bucket_fields(field.name(), field.data_type().clone()));
+        }
+        if self.output == Output::Detached {
+            fields.push(Field::new(COUNT, DataType::UInt64, true));
+        }
+        Arc::new(Schema::new(fields))
+    }
+
+    /// The type of a generalized quasi-identifier.
+    fn generalized(&self, column: usize) -> DataType {
+        let field = &self.qi[column];
+        if self.is_text() || self.levels[column].is_some() {
+            return DataType::Utf8;
+        }
+        match self.kinds[column] {
+            Kind::Categorical | Kind::Masked => list_of(field.data_type()),
+            Kind::Integer | Kind::Real => DataType::Struct(interval_fields(field.data_type())),
         }
     }
 
     fn published_classes(&self) -> SchemaRef {
         let mut fields = vec![Field::new(INDIVIDUAL, DataType::Utf8, false)];
-        for ((field, kind), levels) in self.qi.iter().zip(&self.kinds).zip(&self.levels) {
-            let published = if self.is_text() || levels.is_some() {
-                DataType::Utf8
-            } else {
-                match kind {
-                    Kind::Categorical | Kind::Masked => list_of(field.data_type()),
-                    Kind::Integer | Kind::Real => {
-                        DataType::Struct(interval_fields(field.data_type()))
-                    }
-                }
-            };
-            fields.push(Field::new(field.name(), published, true));
+        for (column, field) in self.qi.iter().enumerate() {
+            fields.push(Field::new(field.name(), self.generalized(column), true));
         }
         fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
         Arc::new(Schema::new(fields))
@@ -203,6 +263,19 @@ pub(crate) fn given_tree(spec: &Spec, qi: usize) -> Option<&Arc<Taxonomy>> {
 /// Name and type of a field, without its metadata.
 fn fresh(field: &Arc<Field>) -> Field {
     Field::new(field.name(), field.data_type().clone(), true)
+}
+
+/// The columns of values in buckets and of their ids.
+fn bucket_fields(name: &str, exact: DataType) -> [Field; 2] {
+    [
+        Field::new(format!("{name}{BUCKETIZED}"), exact, true),
+        Field::new(format!("{name}{BUCKET}"), DataType::UInt64, true),
+    ]
+}
+
+/// The name of the flags of a semi-sensitive column, on their way.
+fn flag_name(column: &str) -> String {
+    format!("__secret_{column}")
 }
 
 fn list_of(value: &DataType) -> DataType {
@@ -237,7 +310,7 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
             "name the column that tells individuals apart, or write one_row_per_individual => true",
         );
     }
-    if spec.sensitive().is_empty() {
+    if spec.sensitive().is_empty() && spec.semi_sensitive().is_empty() {
         return missing("sensitive", "name the column to protect");
     }
     if spec.qi().is_empty() {
@@ -303,8 +376,74 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
         // find nothing below our node.
         projection.push(expr.alias(format!("__{role}_{name}")));
     }
+    for (name, secrecy) in spec.semi_sensitive() {
+        let flag = match secrecy {
+            Secrecy::All(all) => lit(*all),
+            Secrecy::Column(flag) | Secrecy::Written(flag) => {
+                flags(spec, name, flag, &roles, input)?
+            }
+        };
+        projection.push(flag.alias(flag_name(name)));
+    }
+    check_published_names(spec)?;
     check_side_roles(spec)?;
     Ok(projection)
+}
+
+/// The flags of a semi-sensitive column: whoever says nothing keeps the value secret.
+fn flags(
+    spec: &Spec,
+    name: &str,
+    flag: &str,
+    roles: &[(&str, &str)],
+    input: &DFSchema,
+) -> Result<Expr> {
+    let argument = "semi_sensitive";
+    let (column, data_type) = find(spec.function(), argument, flag, input)?;
+    let refuse = |message: String| Err(error::argument(spec.function(), argument, message));
+    if let Some((role, _)) = roles.iter().find(|(_, n)| *n == flag) {
+        return refuse(format!(
+            "of '{name}' is column '{flag}', which has the role {role}; flags are not published"
+        ));
+    }
+    let expr = Expr::Column(column);
+    let expr = match data_type {
+        DataType::Boolean => expr,
+        DataType::Null => lit(true),
+        other if plain_type(other) == Some(DataType::Boolean) => cast(expr, DataType::Boolean),
+        other => {
+            return refuse(format!(
+                "of '{name}' is column '{flag}' of type {other}; a flag is true, false or NULL"
+            ));
+        }
+    };
+    Ok(coalesce(vec![expr, lit(true)]))
+}
+
+/// No two published columns may have one name.
+fn check_published_names(spec: &Spec) -> Result<()> {
+    if spec.form() != Some(Form::Buckets) {
+        return Ok(());
+    }
+    let secret = spec.semi_sensitive().into_iter().map(|(name, _)| name);
+    let secret = secret.chain(spec.sensitive().iter().map(String::as_str));
+    let mut taken: Vec<String> = secret
+        .flat_map(|name| [BUCKETIZED, BUCKET].map(|suffix| format!("{name}{suffix}")))
+        .collect();
+    taken.push(GROUP.to_owned());
+    if spec.output() == Output::Detached {
+        taken.push(COUNT.to_owned());
+    }
+    match spec.qi().iter().find(|qi| taken.contains(qi)) {
+        Some(qi) => Err(error::argument(
+            spec.function(),
+            "qi",
+            format!(
+                "names column '{qi}', which is the name of another published column; rename it"
+            ),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// A column of the input in the type in which its hierarchy is looked up, and the levels above its values.

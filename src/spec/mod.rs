@@ -5,20 +5,29 @@ mod function;
 mod given;
 mod key;
 mod layout;
+mod local;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use choice::{Choice, Contradictory, Notation, NullId, NullSensitive};
+pub use choice::{
+    Choice, Contradictory, LocalStrategy, Notation, NullId, NullSensitive, Output, SmallPatterns,
+};
 pub use function::{Blocks, FUNCTIONS, Form, FunctionEntry};
 pub(crate) use given::{StatedDomain, stated_domains};
+pub(crate) use key::IdSpace;
 pub use key::ReleaseKey;
 pub use layout::INDIVIDUAL;
 pub(crate) use layout::{
-    Layout, PSEUDONYM_BYTES, canonical_projection, check_levels, given_tree, kind_of, tagged_schema,
+    BUCKET, BUCKETIZED, COUNT, GROUP, Layout, PSEUDONYM_BYTES, canonical_projection, check_levels,
+    given_tree, kind_of, tagged_schema,
 };
+
+use local::Local;
+pub use local::Secrecy;
+pub(crate) use local::{LocalRequirement, SecretAttribute, SecretRule};
 
 use crate::algorithm::{self, Algorithm};
 use crate::coding::Levels;
@@ -46,6 +55,8 @@ pub struct Spec {
     qi: Vec<String>,
     sensitive: Vec<String>,
     keep: Vec<String>,
+    /// What only functions with buckets read.
+    local: Local,
     categorical: Vec<String>,
     domains: BTreeMap<String, GivenDomain>,
     hierarchies: BTreeMap<String, Levels>,
@@ -91,6 +102,7 @@ impl Spec {
             qi: vec![],
             sensitive: vec![],
             keep: vec![],
+            local: Local::default(),
             categorical: vec![],
             domains: BTreeMap::new(),
             hierarchies: BTreeMap::new(),
@@ -116,7 +128,8 @@ impl Spec {
 
     /// The columns an attacker may know.
     pub fn with_qi<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
-        self.qi = columns.into_iter().map(Into::into).collect();
+        let named = columns.into_iter().map(Into::into).collect();
+        self.qi = self.all_quasi_identifiers(named);
         self
     }
 
@@ -220,6 +233,16 @@ impl Spec {
         entry.ok_or_else(|| error::call(&self.function, "there is no such function"))
     }
 
+    /// What the function publishes, if there is one.
+    pub(crate) fn form(&self) -> Option<Form> {
+        self.entry().ok().map(|entry| entry.form)
+    }
+
+    /// Whether an individual has one record only.
+    pub(crate) fn one_record_each(&self) -> bool {
+        self.form() == Some(Form::Buckets)
+    }
+
     /// The SQL function this spec belongs to; every message starts with it.
     pub fn function(&self) -> &str {
         &self.function
@@ -249,7 +272,7 @@ impl Spec {
     pub fn block(&self) -> BlockSize {
         let whole = algorithm::find(&self.algorithm).is_some_and(|a| a.whole_table);
         let default = match self.entry() {
-            Ok(entry) if !whole => BlockSize::Individuals(entry.block),
+            Ok(entry) if !whole && !self.needs_whole_table() => BlockSize::Individuals(entry.block),
             _ => BlockSize::All,
         };
         self.block.unwrap_or(default)
@@ -330,7 +353,10 @@ impl Spec {
 
     /// The requirement with its parameters, as a reader of a report sees it.
     pub fn describe(&self) -> Result<String> {
-        Ok(self.model()?.describe())
+        match self.entry()?.form {
+            Form::Classes => Ok(self.model()?.describe()),
+            Form::Buckets => self.describe_local(),
+        }
     }
 
     /// The entry of the model that the given parameters select.
@@ -402,7 +428,10 @@ impl Spec {
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("model", self.describe().unwrap_or_default()),
-            ("algorithm", self.algorithm.clone()),
+            match self.form() {
+                Some(Form::Buckets) => ("strategy", self.strategy().name().to_owned()),
+                _ => ("algorithm", self.algorithm.clone()),
+            },
             match &self.id {
                 Some(id) => ("id", id.clone()),
                 None => ("one_row_per_individual", "true".to_owned()),
@@ -416,6 +445,13 @@ impl Spec {
                 },
             ),
         ];
+        if self.form() == Some(Form::Buckets) {
+            let semi = self.semi_sensitive();
+            let semi: Vec<_> = semi.into_iter().map(|(name, _)| name).collect();
+            facts.push(("semi_sensitive", format!("[{}]", semi.join(", "))));
+            facts.push(("small_pattern", self.small_pattern().name().to_owned()));
+            facts.push(("output", self.output().name().to_owned()));
+        }
         if !self.keep.is_empty() {
             facts.push(("keep", format!("[{}]", self.keep.join(", "))));
         }
@@ -448,6 +484,10 @@ impl Spec {
                 format!("must be one column, not {}", self.sensitive.len()),
             ));
         }
+        if self.entry()?.form == Form::Buckets {
+            self.validate_local()?;
+            return self.validate_block();
+        }
         let model = self.model_entry()?;
         let algorithm = self.algorithm_entry()?;
         let known = || model.parameters.iter().chain(algorithm.options);
@@ -476,6 +516,17 @@ impl Spec {
                 &self.function,
                 "block",
                 "must be 'all' for this model, because two of its classes with the same values may not form a third",
+            ));
+        }
+        self.validate_block()
+    }
+
+    fn validate_block(&self) -> Result<()> {
+        if self.block() != BlockSize::All && self.needs_whole_table() {
+            return Err(error::argument(
+                &self.function,
+                "block",
+                "must be 'all', or left out, with t: buckets are compared with the whole table",
             ));
         }
         if self.block() == BlockSize::Individuals(0) {

@@ -26,15 +26,26 @@ async fn on_parquet(folder: &std::path::Path) -> datafusion::prelude::SessionCon
     ctx
 }
 
-const RELEASE: &str = "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, \
-    keep => [ward], l => 3, block => 100, contradictory => 'cover', seed => 3) WHERE random() < 2";
+const RELEASES: [&str; 2] = [
+    "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, \
+     keep => [ward], l => 3, block => 100, contradictory => 'cover', seed => 3) WHERE random() < 2",
+    "SELECT * FROM anonymize_lgb(t, one_row_per_individual => true, qi => [birth_year, sex], \
+     semi_sensitive => {birth_year: 'birth_year % 2 = 0'}, sensitive => [ward], k => 4, l => {birth_year: 3, ward: 2}, \
+     block => 300, output => 'detached', seed => 3) WHERE random() < 2",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn logical_plans_round_trip() {
+    for release in RELEASES {
+        logical_plan_round_trips(release).await;
+    }
+}
+
+async fn logical_plan_round_trips(release: &str) {
     let folder = tempfile::tempdir().unwrap();
     let ctx = on_parquet(folder.path()).await;
     let plan = ctx
-        .sql(RELEASE)
+        .sql(release)
         .await
         .unwrap()
         .into_optimized_plan()
@@ -56,15 +67,24 @@ async fn logical_plans_round_trip() {
     register_all(&other).unwrap();
     let state = other.state();
     let physical = state.create_physical_plan(&back).await.unwrap();
-    assert_eq!(released(physical, &other).await, released_here(&ctx).await);
+    assert_eq!(
+        released(physical, &other).await,
+        released_here(&ctx, release).await
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn physical_plans_round_trip() {
+    for release in RELEASES {
+        physical_plan_round_trips(release).await;
+    }
+}
+
+async fn physical_plan_round_trips(release: &str) {
     let folder = tempfile::tempdir().unwrap();
     let ctx = on_parquet(folder.path()).await;
     let plan = ctx
-        .sql(RELEASE)
+        .sql(release)
         .await
         .unwrap()
         .create_physical_plan()
@@ -85,7 +105,10 @@ async fn physical_plans_round_trip() {
     let back =
         physical_plan_from_bytes_with_extension_codec(&bytes, &ctx.task_ctx(), &codec).unwrap();
     assert_eq!(shown, displayable(back.as_ref()).indent(false).to_string());
-    assert_eq!(released(back, &ctx).await, released_here(&ctx).await);
+    assert_eq!(
+        released(back, &ctx).await,
+        released_here(&ctx, release).await
+    );
 }
 
 async fn released(
@@ -98,8 +121,11 @@ async fn released(
     rows
 }
 
-async fn released_here(ctx: &datafusion::prelude::SessionContext) -> Vec<Vec<String>> {
-    let mut rows = rows(ctx, RELEASE).await.unwrap();
+async fn released_here(
+    ctx: &datafusion::prelude::SessionContext,
+    release: &str,
+) -> Vec<Vec<String>> {
+    let mut rows = rows(ctx, release).await.unwrap();
     rows.sort();
     rows
 }

@@ -1,5 +1,6 @@
 //! The work on one block, from its individuals to verified rows: one file per [`Form`].
 
+mod buckets;
 mod classes;
 
 use std::ops::Range;
@@ -12,6 +13,7 @@ use datafusion::physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics, Time,
 };
 
+use self::buckets::BucketWork;
 use self::classes::ClassWork;
 use crate::algorithm::Cancel;
 use crate::coding::{Individuals, QiColumn, own_values};
@@ -54,6 +56,7 @@ pub(super) struct Context {
 pub(super) fn work(context: Context) -> Result<Arc<dyn BlockWork>> {
     Ok(match context.spec.entry()?.form {
         Form::Classes => Arc::new(ClassWork::try_new(context)?),
+        Form::Buckets => Arc::new(BucketWork::try_new(context)?),
     })
 }
 
@@ -65,6 +68,8 @@ pub(super) struct BlockMetrics {
     pub classes: Count,
     pub suppressed: Count,
     pub suppressed_records: Count,
+    pub masked: Count,
+    pub buckets: Count,
     pub look_alikes: Count,
     pub loss: RatioMetrics,
 }
@@ -80,6 +85,8 @@ impl BlockMetrics {
             classes: build().counter("classes", partition),
             suppressed: build().counter("suppressed_individuals", partition),
             suppressed_records: build().counter("suppressed_records", partition),
+            masked: build().counter("masked_individuals", partition),
+            buckets: build().counter("buckets", partition),
             look_alikes: build().counter("look_alike_sensitive_values", partition),
             loss: build().ratio_metrics("information_loss", partition),
         }

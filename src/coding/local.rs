@@ -1,0 +1,170 @@
+//! From local groups and buckets to published columns.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, StringArray, StringBuilder, UInt32Array, UInt64Array, new_null_array,
+};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::error::ArrowError;
+
+use super::generalize::generalize;
+use super::publish::{Class, hex};
+use super::{EncodedBlock, Individuals, Kind, Ladder};
+use crate::table::{NULL_CODE, QuasiIdentifier, ROOT};
+
+/// Stands for a cell that shows nothing, in text.
+const NOTHING: &str = "*";
+
+/// What a group publishes in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalCell {
+    /// One generalized value for all members.
+    Generalized,
+    /// Nothing: the values are in buckets.
+    Secret,
+    /// Nothing: the values are in no bucket either.
+    Blank,
+}
+
+/// A local group to publish.
+#[derive(Debug)]
+pub struct LocalGroup {
+    /// Its published id.
+    pub id: u64,
+    /// Its individuals.
+    pub members: Vec<u32>,
+    /// Per quasi-identifier.
+    pub cells: Vec<LocalCell>,
+}
+
+/// The published groups, one row per individual.
+#[derive(Debug)]
+pub struct LocalRows {
+    /// The individual of each row.
+    pub who: Vec<u32>,
+    /// Its pseudonym.
+    pub individual: ArrayRef,
+    /// The id of its group.
+    pub group: ArrayRef,
+    /// The generalized quasi-identifiers.
+    pub qi: Vec<ArrayRef>,
+}
+
+/// Publishes groups. They, and the individuals in them, come in the order of their pseudonyms, which are random.
+pub fn publish_groups(
+    individuals: &Individuals,
+    encoded: &EncodedBlock,
+    mut groups: Vec<LocalGroup>,
+    kinds: &[Kind],
+    text: bool,
+) -> Result<LocalRows, ArrowError> {
+    let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
+    for group in &mut groups {
+        group.members.sort_unstable_by_key(|i| pseudonym(*i));
+    }
+    groups.sort_unstable_by(|a, b| {
+        let first = |group: &LocalGroup| group.members.first().map(|i| pseudonym(*i));
+        first(a).cmp(&first(b))
+    });
+    let (mut who, mut group_of, mut ids) = (vec![], vec![], vec![]);
+    let mut names = StringBuilder::new();
+    for (at, group) in groups.iter().enumerate() {
+        for i in &group.members {
+            who.push(*i);
+            group_of.push(at as u32);
+            ids.push(group.id);
+            names.append_value(hex(pseudonym(*i)));
+        }
+    }
+    let group_of = UInt32Array::from(group_of);
+    let mut qi = Vec::with_capacity(kinds.len());
+    for (column, kind) in kinds.iter().enumerate() {
+        let tuples = column_of_groups(individuals, encoded, &groups, column, *kind, text)?;
+        qi.push(take(&tuples, &group_of, None)?);
+    }
+    Ok(LocalRows {
+        who,
+        individual: Arc::new(names.finish()),
+        group: Arc::new(UInt64Array::from(ids)),
+        qi,
+    })
+}
+
+/// One column of generalized values, one row per group. Secret values are not looked at.
+fn column_of_groups(
+    individuals: &Individuals,
+    encoded: &EncodedBlock,
+    groups: &[LocalGroup],
+    column: usize,
+    kind: Kind,
+    text: bool,
+) -> Result<ArrayRef, ArrowError> {
+    let shows = |group: &&LocalGroup| group.cells[column] == LocalCell::Generalized;
+    let class = |group: &LocalGroup| Class {
+        members: group.members.clone(),
+        nodes: &[],
+    };
+    let classes: Vec<Class<'_>> = groups.iter().filter(shows).map(class).collect();
+    let values = generalize(individuals, encoded, &classes, column, kind, text)?;
+    let mut shown = 0..;
+    let place = |group: &LocalGroup| if shows(&group) { shown.next() } else { None };
+    let at: Vec<Option<u32>> = groups.iter().map(place).collect();
+    if *values.data_type() == DataType::Utf8 {
+        let root = encoded.taxonomies[column].as_ref();
+        let root = root.map_or(NOTHING, |taxonomy| taxonomy.label(ROOT));
+        let values = values.as_string::<i32>();
+        let text = groups.iter().zip(&at).map(|(group, at)| match at {
+            Some(at) => values
+                .is_valid(*at as usize)
+                .then(|| values.value(*at as usize)),
+            None => (group.cells[column] == LocalCell::Blank).then_some(root),
+        });
+        return Ok(Arc::new(text.collect::<StringArray>()));
+    }
+    if classes.is_empty() {
+        return Ok(new_null_array(values.data_type(), groups.len()));
+    }
+    take(&values, &UInt32Array::from(at), None)
+}
+
+impl EncodedBlock {
+    /// The rank of each individual's value in the order of a column: numbers by size, others by their hierarchy or their
+    /// bytes. Every individual must have one value; a missing one has [`NULL_CODE`].
+    pub fn ranks(&self, column: usize) -> Vec<u32> {
+        match &self.block.quasi_identifiers()[column] {
+            QuasiIdentifier::Categorical(coded) => {
+                let of = |i: u32| coded.of(i).first().copied().unwrap_or(NULL_CODE);
+                (0..self.block.len() as u32).map(of).collect()
+            }
+            QuasiIdentifier::Hierarchical(coded) => coded.lo.clone(),
+            QuasiIdentifier::Numeric(_) => {
+                let keys = &self.keys[column];
+                let present = (0..keys.len() as u32).filter(|i| !keys.is_null(*i as usize));
+                let mut sorted: Vec<u32> = present.collect();
+                sorted.sort_unstable_by(|a, b| keys.cmp(*a as usize, *b as usize));
+                let mut ranks = vec![NULL_CODE; keys.len()];
+                let mut rank = 0;
+                for (at, i) in sorted.iter().enumerate() {
+                    if at > 0 && keys.cmp(sorted[at - 1] as usize, *i as usize).is_ne() {
+                        rank += 1;
+                    }
+                    ranks[*i as usize] = rank;
+                }
+                ranks
+            }
+        }
+    }
+}
+
+/// The values of a quasi-identifier as they are published exactly: leaves of a given hierarchy by their labels.
+pub fn exact_values(values: &ArrayRef, ladder: Option<&Ladder>) -> ArrayRef {
+    let Some(Ladder::Tree(taxonomy)) = ladder else {
+        return Arc::clone(values);
+    };
+    let leaves = values.as_primitive::<datafusion::arrow::datatypes::UInt32Type>();
+    let label = |leaf: u32| taxonomy.label(taxonomy.tree().node_of(leaf));
+    let labels = leaves.iter().map(|leaf| leaf.map(label));
+    Arc::new(labels.collect::<StringArray>())
+}

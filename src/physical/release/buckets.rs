@@ -1,0 +1,493 @@
+//! Local groups and buckets: each individual says which of its values are secret (Li, He and Sun 2020).
+//!
+//! ```text
+//!   individuals ──► People ──► anonymize ──► groups, buckets
+//!                                               │
+//!             individual, gid, qi …, x_bucketized, x_bid …    ──► verify ──► emitted
+//! ```
+//!
+//! The whole of LGB runs inside a block, which is a random sample of the table: a bucket never crosses blocks, and no two
+//! blocks share an id. A block in which a rule cannot hold ends the query; no rule is relaxed and nobody is left out for it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array, new_null_array,
+};
+use datafusion::arrow::compute::{concat, filter, is_not_null, or, take};
+use datafusion::arrow::datatypes::UInt32Type;
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
+
+use super::super::block::domains_of;
+use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
+use crate::coding::{
+    EncodedBlock, Individuals, Kind, LocalCell, LocalGroup, LocalRows, exact_values,
+    publish_groups, value_ranks,
+};
+use crate::error;
+use crate::personalized::{
+    Anonymized, Buckets, Loss, Order, People, QiColumn, Refusal, Request, Rule, SensitiveColumn,
+    SmallPattern, Strategy, Treatment, Unworkable, Wishes, anonymize,
+};
+use crate::spec::{
+    IdSpace, LocalRequirement, LocalStrategy, Output, SecretAttribute, SecretRule, SmallPatterns,
+};
+use crate::verify;
+
+/// Forms local groups and buckets, publishes and verifies them.
+pub(super) struct BucketWork {
+    context: Context,
+    requirement: LocalRequirement,
+    request: Request,
+}
+
+/// The published columns of a block.
+struct BucketRows {
+    columns: Vec<ArrayRef>,
+}
+
+/// An attribute with secret values, ready to be published.
+struct Attribute<'a> {
+    /// The exact value of each individual.
+    values: ArrayRef,
+    ranks: &'a [u32],
+    buckets: &'a Buckets,
+    /// The published id of each bucket.
+    ids: Vec<u64>,
+}
+
+/// The columns of an attribute: bucket ids and permuted values of the individuals' rows, then the values of the buckets
+/// where those stand in rows of their own.
+struct AttributeColumns {
+    bucketized: ArrayRef,
+    bid: ArrayRef,
+    /// How many members of the bucket have the value, for rows of their own.
+    individuals: Vec<u64>,
+}
+
+impl PublishedRows for BucketRows {
+    fn len(&self) -> usize {
+        self.columns.first().map_or(0, |c| c.len())
+    }
+
+    fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {
+        let at = UInt32Array::from_iter_values(rows.map(|row| row as u32));
+        self.columns.iter().map(|c| take(c, &at, None)).collect()
+    }
+}
+
+impl BlockWork for BucketWork {
+    fn run(&self, rows: &RecordBatch) -> Result<BlockDone> {
+        let Context {
+            spec,
+            layout,
+            metrics,
+            cancel,
+        } = &self.context;
+        let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
+        let domains = domains_of(rows)?;
+        let individuals = individuals(layout, rows);
+        let (kinds, ladders) = (&layout.kinds, layout.ladders());
+        let encoded = EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, false)?;
+
+        let timer = metrics.forming.timer();
+        let people = self.people(&individuals, &encoded)?;
+        let key = spec.key()?.of_block(block);
+        let anonymized = anonymize(&people, &self.request, &key, cancel)
+            .map_err(|refusal| self.refused(&refusal, individuals.len()))?;
+        timer.done();
+        self.count(&people, &anonymized);
+
+        let ids = IdSpace::new(spec.key()?, block);
+        let groups = groups(&anonymized, &ids);
+        let groups = publish_groups(&individuals, &encoded, groups, kinds, layout.is_text())?;
+        let attributes = self.requirement.attributes.iter().enumerate();
+        let attributes: Vec<Attribute<'_>> = attributes
+            .map(|(at, secret)| {
+                let buckets = &anonymized.buckets[at];
+                let id = |bucket: usize| ids.id(at as u32 + 1, bucket as u32);
+                let values = match secret.qi {
+                    Some(qi) => exact_values(individuals.qi[qi].values(), ladders[qi].as_ref()),
+                    None => Arc::clone(individuals.records.column(self.sensitive_at(at))),
+                };
+                Attribute {
+                    values,
+                    ranks: people.ranks(at),
+                    buckets,
+                    ids: (0..buckets.len()).map(id).collect(),
+                }
+            })
+            .collect();
+        let detached = spec.output() == Output::Detached;
+        let published = attributes
+            .iter()
+            .map(|attribute| match detached {
+                false => attribute.permuted(&groups.who),
+                true => attribute.detached(&groups.who),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+
+        let timer = metrics.verifying.timer();
+        self.verify(&groups, &published)?;
+        timer.done();
+        Ok(BlockDone {
+            published: Box::new(BucketRows {
+                columns: self.assemble(groups, published)?,
+            }),
+            individuals: individuals.len() as u64,
+            infeasible: None,
+        })
+    }
+}
+
+impl BucketWork {
+    pub fn try_new(context: Context) -> Result<Self> {
+        let spec = &context.spec;
+        let requirement = spec.local_requirement()?;
+        let request = Request {
+            k: requirement.k,
+            strategy: match spec.strategy() {
+                LocalStrategy::Ncp => Strategy::Ncp,
+                LocalStrategy::Mdp => Strategy::Mdp,
+            },
+            small_pattern: match spec.small_pattern() {
+                SmallPatterns::Drop => SmallPattern::Drop,
+                SmallPatterns::Mask => SmallPattern::Mask,
+            },
+        };
+        Ok(Self {
+            requirement,
+            request,
+            context,
+        })
+    }
+
+    /// The place of an attribute's column in the records; it must be a sensitive one.
+    fn sensitive_at(&self, attribute: usize) -> usize {
+        attribute - self.semi_sensitive()
+    }
+
+    /// Number of attributes that are quasi-identifiers.
+    fn semi_sensitive(&self) -> usize {
+        let attributes = self.requirement.attributes.iter();
+        attributes.filter(|a| a.qi.is_some()).count()
+    }
+
+    fn people(&self, individuals: &Individuals, encoded: &EncodedBlock) -> Result<People> {
+        let Context { spec, layout, .. } = &self.context;
+        let mut columns = vec![];
+        let flags = spec.sensitive().len() + spec.keep().len();
+        for (column, values) in encoded.block.quasi_identifiers().iter().enumerate() {
+            let mut attributes = self.requirement.attributes.iter().enumerate();
+            let secret = attributes.find(|(_, a)| a.qi == Some(column));
+            let wishes = secret.map(|(at, attribute)| {
+                // Missing flags became true before the records were gathered.
+                let secret = individuals.records.column(flags + at).as_boolean();
+                let ordered = matches!(layout.kinds[column], Kind::Integer | Kind::Real);
+                Wishes {
+                    secret: secret.values().iter().collect(),
+                    rule: rule(&attribute.rule, ordered),
+                }
+            });
+            columns.push(QiColumn {
+                values: values.clone(),
+                ranks: encoded.ranks(column),
+                wishes,
+            });
+        }
+        let mut sensitive = vec![];
+        let mut look_alikes = 0;
+        let attributes = &self.requirement.attributes[self.semi_sensitive()..];
+        for (at, attribute) in attributes.iter().enumerate() {
+            let values = individuals.records.column(at);
+            let (ranks, alike) = value_ranks(values, spec.normalize)?;
+            look_alikes += alike;
+            let data_type = values.data_type();
+            let rule = rule(
+                &attribute.rule,
+                data_type.is_numeric() || data_type.is_temporal(),
+            );
+            sensitive.push(SensitiveColumn { ranks, rule });
+        }
+        self.context.metrics.look_alikes.add(look_alikes as usize);
+        let full = encoded.block.full();
+        let people = People::try_new(individuals.len(), columns, sensitive, full);
+        people
+            .map_err(|unworkable| self.refused(&Refusal::Unworkable(unworkable), individuals.len()))
+    }
+
+    /// Why a block cannot be published, and what can be asked instead.
+    fn refused(
+        &self,
+        refusal: &Refusal,
+        individuals: usize,
+    ) -> datafusion::common::DataFusionError {
+        let spec = &self.context.spec;
+        let unworkable = match refusal {
+            Refusal::Cancelled => return exec_datafusion_err!("cancelled"),
+            Refusal::Unworkable(unworkable) => unworkable,
+        };
+        let name = |at: Option<crate::personalized::Attribute>| {
+            use crate::personalized::Attribute::*;
+            let name = match at? {
+                QuasiIdentifier(column) => spec.qi().get(column)?,
+                Sensitive(column) => spec.sensitive().get(column)?,
+            };
+            Some(name.as_str())
+        };
+        let Some(name) = name(unworkable.attribute()) else {
+            return internal_datafusion_err!("{}: {unworkable}", spec.function());
+        };
+        let advice = match unworkable {
+            Unworkable::Diversity { .. } | Unworkable::Closeness { .. } => format!(
+                "; this holds for a block of {}, a larger block or block => 'all' may allow more",
+                error::count(individuals as u64, "individual")
+            ),
+            _ => String::new(),
+        };
+        error::data(
+            spec.function(),
+            format!("secret values of column '{name}': {unworkable}{advice}"),
+        )
+    }
+
+    fn count(&self, people: &People, anonymized: &Anonymized) {
+        let metrics = &self.context.metrics;
+        let loss = Loss::of(people, anonymized);
+        let dropped = anonymized.patterns.dropped.len();
+        metrics.blocks.add(1);
+        metrics.individuals.add(people.individuals());
+        metrics.classes.add(anonymized.groups.len());
+        metrics.suppressed.add(dropped);
+        metrics.suppressed_records.add(dropped);
+        let blank = |t: &Treatment| *t == Treatment::Blank;
+        let patterns = anonymized.patterns.patterns.iter();
+        let masked = patterns.filter(|p| p.treatments.iter().any(blank));
+        metrics.masked.add(masked.map(|p| p.members.len()).sum());
+        metrics
+            .buckets
+            .add(anonymized.buckets.iter().map(Buckets::len).sum());
+
+        // In millionths of a cell that is generalized or blank; whoever is left out has lost all cells.
+        let cells = (dropped * people.quasi_identifiers()) as u128;
+        let lost = loss.penalty * 1_000_000 / u128::from(people.full().max(1));
+        metrics.loss.add_part((lost + cells * 1_000_000) as usize);
+        let all = u128::from(loss.cells) + cells;
+        metrics.loss.add_total((all * 1_000_000) as usize);
+    }
+
+    /// Checks the published columns with code that knows nothing of how they came about.
+    fn verify(&self, groups: &LocalRows, published: &[AttributeColumns]) -> Result<()> {
+        let people = groups.who.len();
+        let local = |value: ArrayRef, columns: &AttributeColumns| {
+            let (inside, table) = match columns.individuals.as_slice() {
+                // Permuted: each row holds one value of a bucket.
+                [] => {
+                    let (bid, value) = (&columns.bid, &columns.bucketized);
+                    let either = or(&is_not_null(bid)?, &is_not_null(value)?)?;
+                    let table = verify::BucketTable {
+                        bucket: filter(bid, &either)?,
+                        value: filter(value, &either)?,
+                        individuals: ones(either.true_count()),
+                    };
+                    (Arc::clone(bid), table)
+                }
+                // In rows of their own, after those of the individuals.
+                counts => {
+                    let rows = counts.len();
+                    let own = |column: &ArrayRef| column.slice(people, rows);
+                    let table = verify::BucketTable {
+                        bucket: own(&columns.bid),
+                        value: own(&columns.bucketized),
+                        individuals: Arc::new(UInt64Array::from(counts.to_vec())),
+                    };
+                    (columns.bid.slice(0, people), table)
+                }
+            };
+            Ok::<_, ArrowError>(verify::LocalColumn {
+                value,
+                bucket: inside,
+                table: Some(table),
+            })
+        };
+        let (mut plain, mut semi_sensitive, mut sensitive) = (vec![], vec![], vec![]);
+        let mut rules = vec![];
+        for (column, value) in groups.qi.iter().enumerate() {
+            let mut attributes = self.requirement.attributes.iter().zip(published);
+            match attributes.find(|(a, _)| a.qi == Some(column)) {
+                Some((_, columns)) => semi_sensitive.push(local(Arc::clone(value), columns)?),
+                None => plain.push(Arc::clone(value)),
+            }
+        }
+        for (attribute, columns) in self.requirement.attributes.iter().zip(published) {
+            if attribute.qi.is_none() {
+                let nothing = new_null_array(columns.bucketized.data_type(), people);
+                sensitive.push(local(nothing, columns)?);
+            }
+            rules.push(self.checked_rule(attribute)?);
+        }
+        let release =
+            verify::LocalRelease::try_new(&groups.individual, &plain, &semi_sensitive, &sensitive)?;
+        let checked = verify::verify_local(&release, self.requirement.k, &rules);
+        checked.map(|_| ()).map_err(|violation| {
+            internal_datafusion_err!(
+                "{}: nothing is published, because the result failed its verification: {violation}",
+                self.context.spec.function()
+            )
+        })
+    }
+
+    /// The verifier's own reading of a rule.
+    fn checked_rule(&self, attribute: &SecretAttribute) -> Result<verify::BucketRule> {
+        Ok(match &attribute.rule {
+            SecretRule::Diversity(l) => verify::BucketRule::Diversity { l: *l as usize },
+            SecretRule::Closeness(t, _) => {
+                let layout = &self.context.layout;
+                let ordered = match attribute.qi {
+                    Some(qi) => matches!(layout.kinds[qi], Kind::Integer | Kind::Real),
+                    None => {
+                        let fields = layout.record_fields().iter();
+                        let mut named = fields.filter(|f| *f.name() == attribute.name);
+                        named.next().is_some_and(|f| {
+                            f.data_type().is_numeric() || f.data_type().is_temporal()
+                        })
+                    }
+                };
+                let t = t.parse();
+                let t = t.map_err(|_| internal_datafusion_err!("the verifier cannot read t"))?;
+                verify::BucketRule::Closeness { t, ordered }
+            }
+        })
+    }
+
+    /// The columns in the order of the published schema.
+    fn assemble(
+        &self,
+        groups: LocalRows,
+        published: Vec<AttributeColumns>,
+    ) -> Result<Vec<ArrayRef>> {
+        let extra: usize = published.iter().map(|p| p.individuals.len()).sum();
+        let people = groups.who.len();
+        let longer = |column: ArrayRef| match extra {
+            0 => Ok(column),
+            _ => concat(&[&column, &new_null_array(column.data_type(), extra)]),
+        };
+        let mut columns = vec![longer(groups.individual)?, longer(groups.group)?];
+        // The rows of an attribute's values stand after those of the attributes before it.
+        let mut before = 0;
+        let mut own = vec![];
+        for published in &published {
+            let rows = published.individuals.len();
+            let place = |column: &ArrayRef| match extra {
+                0 => Ok(Arc::clone(column)),
+                _ => {
+                    let (first, rest) = (column.slice(0, people), column.slice(people, rows));
+                    let gap = |n: usize| new_null_array(column.data_type(), n);
+                    concat(&[&first, &gap(before), &rest, &gap(extra - before - rows)])
+                }
+            };
+            own.push([place(&published.bucketized)?, place(&published.bid)?]);
+            before += rows;
+        }
+        let attributes = &self.requirement.attributes;
+        for (column, value) in groups.qi.into_iter().enumerate() {
+            columns.push(longer(value)?);
+            if let Some(at) = attributes.iter().position(|a| a.qi == Some(column)) {
+                columns.extend(own[at].iter().cloned());
+            }
+        }
+        for (attribute, own) in attributes.iter().zip(&own) {
+            if attribute.qi.is_none() {
+                columns.extend(own.iter().cloned());
+            }
+        }
+        if self.context.spec.output() == Output::Detached {
+            let counts = published.iter().flat_map(|p| &p.individuals);
+            let none = std::iter::repeat_n(None, people);
+            let counts = none.chain(counts.map(|n| Some(*n)));
+            columns.push(Arc::new(counts.collect::<UInt64Array>()));
+        }
+        Ok(columns)
+    }
+}
+
+impl Attribute<'_> {
+    fn bids(&self, who: &[u32]) -> UInt64Array {
+        let bid = |i: &u32| self.buckets.of(*i).map(|bucket| self.ids[bucket]);
+        who.iter().map(bid).collect()
+    }
+
+    /// Each row shows the value of a random member of its bucket.
+    fn permuted(&self, who: &[u32]) -> Result<AttributeColumns, ArrowError> {
+        let donor = |i: &u32| self.buckets.shown(*i).map(|(_, donor)| donor);
+        let donors: UInt32Array = who.iter().map(donor).collect();
+        Ok(AttributeColumns {
+            bucketized: take(&self.values, &donors, None)?,
+            bid: Arc::new(self.bids(who)),
+            individuals: vec![],
+        })
+    }
+
+    /// Rows show ids only; further rows hold the values of each bucket, by id and then by value.
+    fn detached(&self, who: &[u32]) -> Result<AttributeColumns, ArrowError> {
+        let mut order: Vec<usize> = (0..self.buckets.len()).collect();
+        order.sort_unstable_by_key(|bucket| self.ids[*bucket]);
+        let (mut at, mut bids, mut individuals) = (vec![None; who.len()], vec![], vec![]);
+        let mut members = vec![];
+        for bucket in order {
+            members.clear();
+            members.extend_from_slice(self.buckets.members(bucket));
+            let rank = |member: &u32| self.ranks[*member as usize];
+            members.sort_unstable_by_key(|member| (rank(member), *member));
+            for same in members.chunk_by(|a, b| rank(a) == rank(b)) {
+                at.push(Some(same[0]));
+                bids.push(self.ids[bucket]);
+                individuals.push(same.len() as u64);
+            }
+        }
+        Ok(AttributeColumns {
+            bucketized: take(&self.values, &UInt32Array::from(at), None)?,
+            bid: concat(&[&self.bids(who), &UInt64Array::from(bids)])?,
+            individuals,
+        })
+    }
+}
+
+fn rule(rule: &SecretRule, ordered: bool) -> Rule {
+    match rule {
+        SecretRule::Diversity(l) => Rule::Diversity { l: *l },
+        SecretRule::Closeness(_, t) => Rule::Closeness {
+            t: *t,
+            order: if ordered {
+                Order::Numeric
+            } else {
+                Order::Nominal
+            },
+            // The block is the whole table wherever buckets are compared with it.
+            reference: None,
+        },
+    }
+}
+
+fn groups(anonymized: &Anonymized, ids: &IdSpace) -> Vec<LocalGroup> {
+    let cell = |treatment: &Treatment| match treatment {
+        Treatment::Generalized => LocalCell::Generalized,
+        Treatment::Bucketized => LocalCell::Secret,
+        Treatment::Blank => LocalCell::Blank,
+    };
+    let group = |(at, group): (usize, &crate::personalized::Group)| {
+        let pattern = &anonymized.patterns.patterns[group.pattern];
+        LocalGroup {
+            id: ids.id(0, at as u32),
+            members: group.members.clone(),
+            cells: pattern.treatments.iter().map(cell).collect(),
+        }
+    };
+    anonymized.groups.iter().enumerate().map(group).collect()
+}
+
+fn ones(rows: usize) -> ArrayRef {
+    Arc::new(UInt64Array::from(vec![1; rows]))
+}
