@@ -17,6 +17,7 @@ mod formula;
 mod plan;
 mod query;
 mod share;
+mod sum;
 
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ use crate::generalized::{is_generalized, value_type};
 pub(super) use plan::{Options, plan as plan_query};
 pub(super) use query::Query;
 pub(super) use share::{list, scalar};
+pub(super) use sum::SUM;
 
 /// The function's name.
 const NAME: &str = "estimate";

@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
-use super::{Argument, estimate, estimated, input, query_error};
+use super::{Argument, audit_buckets, estimate, estimated, input, query_error};
 use crate::error;
 
 /// Turns SQL expressions into expressions over a schema, as the session does.
@@ -35,7 +35,9 @@ pub(crate) struct MeasureEntry {
 
 /// All functions that ask about published tables.
 pub(crate) static MEASURES: &[MeasureEntry] = &[
+    audit_buckets::ENTRY,
     estimate::ENTRY,
+    estimate::SUM,
     estimated::ENTRY,
     query_error::ENTRY,
     query_error::SUMMARY,

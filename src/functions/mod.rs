@@ -7,7 +7,9 @@
 
 mod argument;
 mod ast;
+mod audit_buckets;
 mod audits;
+mod bucket_sum;
 mod call;
 mod column_values;
 mod domain;
@@ -51,5 +53,7 @@ pub(crate) fn register_expressions(registry: &mut dyn FunctionRegistry) -> Resul
     registry.register_udf(known_fraction::known_fraction())?;
     registry.register_udaf(estimate_count::estimate_count())?;
     registry.register_udaf(column_values::column_values())?;
+    registry.register_udaf(bucket_sum::bucket_sum())?;
+    registry.register_udaf(bucket_sum::fixed_sum())?;
     query_error::register(registry)
 }

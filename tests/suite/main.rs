@@ -12,6 +12,7 @@ mod errors;
 mod estimate;
 mod hosts;
 mod leaks;
+mod local;
 mod measure;
 mod memory;
 mod metrics;

@@ -256,7 +256,7 @@ fn estimated(args: Vec<Expr>) -> Expr {
     estimate_count().call(args).alias(ESTIMATE)
 }
 
-fn column_of(schema: &DFSchema, name: &str) -> Expr {
+pub(super) fn column_of(schema: &DFSchema, name: &str) -> Expr {
     let found = schema.iter().find(|(_, field)| field.name() == name);
     let qualifier = found.and_then(|(qualifier, _)| qualifier.cloned());
     Expr::Column(Column::new(qualifier, name))
@@ -273,22 +273,7 @@ impl Shares {
         let mut columns = vec![];
         let mut names = vec![];
         for (column, data_type) in &generalized.columns {
-            let given = options.domains.iter().find(|(c, _)| *c == column.name);
-            let domain = match given {
-                Some((_, domain)) => {
-                    let range = Form::of(data_type) == Form::Intervals;
-                    let value_type = value_type(data_type);
-                    let name = &column.name;
-                    lit(given_domain(
-                        NAME,
-                        name,
-                        value_type.as_ref(),
-                        range,
-                        domain,
-                    )?)
-                }
-                None => learned_domain(published, column, data_type)?,
-            };
+            let domain = domain_of(published, column, data_type, options)?;
             columns.push((Expr::Column(column.clone()), value_type(data_type), domain));
             names.push(column.name.clone());
         }
@@ -300,6 +285,23 @@ impl Shares {
         let share = share(expr, value_type.as_ref(), selection, Some(domain))?;
         Ok(known_fraction().call(vec![share, lit(self.names[column].as_str())]))
     }
+}
+
+/// The domain of a generalized column, as given or learned.
+pub(super) fn domain_of(
+    published: &LogicalPlan,
+    column: &Column,
+    data_type: &DataType,
+    options: &Options,
+) -> Result<Expr> {
+    let mut given = options.domains.iter();
+    let Some((name, domain)) = given.find(|(c, _)| *c == column.name) else {
+        return learned_domain(published, column, data_type);
+    };
+    let range = Form::of(data_type) == Form::Intervals;
+    let value_type = value_type(data_type);
+    let domain = given_domain(NAME, name, value_type.as_ref(), range, domain)?;
+    Ok(lit(domain))
 }
 
 /// What the published table itself says a column may hold: a suppressed cell may be any of that.
