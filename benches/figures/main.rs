@@ -5,6 +5,7 @@
 
 #![allow(clippy::expect_used, missing_docs)]
 
+mod buckets;
 mod identity_reserved;
 mod page;
 mod plot;
@@ -17,7 +18,10 @@ use datafusion::common::Result;
 /// A paper's figures: the name of its page, and what writes it.
 type Paper = (&'static str, fn(&Path) -> Result<()>);
 
-const PAPERS: &[Paper] = &[("identity_reserved", identity_reserved::figures)];
+const PAPERS: &[Paper] = &[
+    ("identity_reserved", identity_reserved::figures),
+    ("buckets", buckets::figures),
+];
 
 fn main() -> Result<()> {
     let wanted: Vec<String> = std::env::args()
