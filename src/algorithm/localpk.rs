@@ -28,21 +28,38 @@ use crate::table::{Block, ROOT};
 pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
     name: "localpk",
     help: "splits the table top-down along hierarchies while all parts stay valid (Sun et al. 2010)",
-    options: &[Parameter {
-        name: "widest_first",
-        kind: ParameterKind::Integer { min: 0, max: 1 },
-        required: false,
-        help: "1 to specialize the widest column first: fewer classes, but a smaller share of each column's range is lost",
-    }],
+    options: &[
+        Parameter {
+            name: "widest_first",
+            kind: FLAG,
+            required: false,
+            help: "1 to specialize the widest column first: fewer classes, but a smaller share of each column's range is lost",
+        },
+        Parameter {
+            name: "whole_children",
+            kind: FLAG,
+            required: false,
+            help: "1 to give those who are left company by whole children only: fewer classes",
+        },
+    ],
     whole_table: false,
     serves: |_| Ok(()),
     build: |parameters| {
-        Ok(Box::new(match parameters.integer("widest_first") {
-            Ok(1) => Localpk::widest_first(),
-            _ => Localpk::new(),
+        let said = |name| parameters.integer(name) == Ok(1);
+        Ok(Box::new(Localpk {
+            first: match said("widest_first") {
+                true => First::Widest,
+                false => First::FewestLeft,
+            },
+            ways: match said("whole_children") {
+                true => &[Back::Children],
+                false => &[Back::Company, Back::Children],
+            },
         }))
     },
 };
+
+const FLAG: ParameterKind = ParameterKind::Integer { min: 0, max: 1 };
 
 /// Localpk (Sun 2010, Algorithm 1), for any number of columns and any model.
 ///

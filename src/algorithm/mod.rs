@@ -21,8 +21,8 @@ use crate::table::{Block, Region};
 pub use best_cut::{BestCut, ENTRY as BEST_CUT};
 pub use danonyir::Danonyir;
 pub use geneir::GeneIr;
-pub use incognito::{ENTRY as INCOGNITO, Incognito};
-pub use localpk::{ENTRY as LOCALPK, Localpk};
+pub use incognito::Incognito;
+pub use localpk::Localpk;
 pub use mondrian::{ENTRY as MONDRIAN, Mondrian};
 pub use optimized::Optimized;
 
@@ -106,7 +106,13 @@ pub struct AlgorithmEntry {
 }
 
 /// All algorithms; the first is the default.
-pub static ALGORITHMS: &[&AlgorithmEntry] = &[&optimized::ENTRY, &danonyir::ENTRY, &geneir::ENTRY];
+pub static ALGORITHMS: &[&AlgorithmEntry] = &[
+    &optimized::ENTRY,
+    &danonyir::ENTRY,
+    &geneir::ENTRY,
+    &localpk::ENTRY,
+    &incognito::ENTRY,
+];
 
 /// The algorithm of that name.
 pub fn find(name: &str) -> Option<&'static AlgorithmEntry> {
