@@ -11,8 +11,9 @@ use datafusion::prelude::SessionContext;
 use crate::functions::{AUDITS, AuditTableFunction};
 use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction};
 use crate::functions::{
-    EstimateCounts, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
-    InputFunction, MEASURES, MeasureTableFunction, register_expressions,
+    CATEGORIES_FUNCTION, CategoriesFunction, EstimateCounts, HIERARCHY, HIERARCHY_FUNCTION,
+    HierarchyFunction, INPUT_FUNCTION, InputFunction, MEASURES, MeasureTableFunction,
+    register_expressions,
 };
 use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
 use crate::planner::AnonymizeQueryPlanner;
@@ -60,6 +61,7 @@ fn with_everything(state: SessionState) -> Result<SessionState> {
 fn add_functions(state: &mut SessionState) -> Result<()> {
     state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
     state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
+    state.register_udtf(CATEGORIES_FUNCTION, Arc::new(CategoriesFunction));
     for name in [HIERARCHY_FUNCTION, HIERARCHY] {
         state.register_udtf(name, Arc::new(HierarchyFunction));
     }

@@ -5,7 +5,8 @@ mod local;
 use datafusion::common::{DataFusionError, Result};
 
 use super::Argument;
-use super::hierarchy::{Load, read_levels};
+use super::hierarchy::read_levels;
+use super::load::Load;
 use crate::algorithm::ALGORITHMS;
 use crate::coding::BUILT_IN;
 use crate::error;
@@ -21,7 +22,7 @@ pub struct ArgumentEntry {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    read: fn(Spec, &Argument, &mut Load<'_>) -> Result<Spec, Refusal>,
+    read: fn(Spec, &Argument, &mut dyn Load) -> Result<Spec, Refusal>,
 }
 
 /// Why a value does not fit.
@@ -141,7 +142,7 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
 pub(super) fn read(
     function: &str,
     arguments: &[(String, Argument)],
-    load: &mut Load<'_>,
+    load: &mut dyn Load,
 ) -> Result<Spec> {
     let mut spec = Spec::new(function);
     for (i, (name, value)) in arguments.iter().enumerate() {
@@ -228,7 +229,7 @@ fn choice<C: Choice>(value: &Argument) -> Result<C, Refusal> {
     })
 }
 
-fn read_block(spec: Spec, value: &Argument, _: &mut Load<'_>) -> Result<Spec, Refusal> {
+fn read_block(spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Refusal> {
     let size = match value {
         Argument::Number(digits) => digits
             .parse()
@@ -246,7 +247,7 @@ fn read_block(spec: Spec, value: &Argument, _: &mut Load<'_>) -> Result<Spec, Re
 fn read_hierarchies(
     mut spec: Spec,
     value: &Argument,
-    load: &mut Load<'_>,
+    load: &mut dyn Load,
 ) -> Result<Spec, Refusal> {
     let shape = || format!("must map columns to a file or table, or to {BUILT_IN}");
     let Argument::Map(entries) = value else {
@@ -261,7 +262,7 @@ fn read_hierarchies(
     Ok(spec)
 }
 
-fn read_domains(mut spec: Spec, value: &Argument, _: &mut Load<'_>) -> Result<Spec, Refusal> {
+fn read_domains(mut spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Refusal> {
     const SHAPE: &str = "must map columns to [smallest, largest] or to the list of their values";
     let Argument::Map(entries) = value else {
         return Err(SHAPE.into());

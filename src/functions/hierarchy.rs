@@ -5,21 +5,19 @@ mod source;
 
 use std::sync::Arc;
 
-use datafusion::common::{Result, internal_err};
-use datafusion::datasource::source_as_provider;
+use datafusion::common::Result;
 use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, ScalarUDF, TableSource, col, lit};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, ScalarUDF, col};
 
 pub(super) use source::load;
 pub(crate) use source::{HIERARCHY_FUNCTION, HierarchyFunction};
 
 use self::levels::LevelLabel;
-use self::source::HierarchyTable;
 use super::Argument;
+use super::load::{Load, PlanningLoad};
 use crate::coding::{BUILT_IN, Levels};
 use crate::error;
 use crate::spec::check_levels;
-use crate::table::Taxonomy;
 
 /// The function's name.
 pub(crate) const NAME: &str = "hierarchy";
@@ -29,7 +27,7 @@ pub(super) fn plan_given(
     name: &str,
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
-    let source = table(name, context)?;
+    let source = PlanningLoad(context).source(HIERARCHY_FUNCTION, name)?;
     LogicalPlanBuilder::scan(NAME, source, None)?.build()
 }
 
@@ -37,7 +35,7 @@ pub(super) fn plan_given(
 pub(super) fn plan_column(
     input: LogicalPlan,
     named: &[(String, Argument)],
-    load: &mut Load<'_>,
+    load: &mut dyn Load,
 ) -> Result<LogicalPlan> {
     let argument = |name: &str| {
         let given = named.iter().find(|(n, _)| n == name);
@@ -74,15 +72,12 @@ pub(super) fn plan_column(
         .build()
 }
 
-/// Finds the hierarchy of a name.
-pub(super) type Load<'a> = dyn FnMut(&str) -> Result<Taxonomy> + 'a;
-
 /// A built-in hierarchy, or one from a file or table; else what is wrong.
-pub(super) fn read_levels(text: &str, load: &mut Load<'_>) -> Result<Levels, String> {
+pub(super) fn read_levels(text: &str, load: &mut dyn Load) -> Result<Levels, String> {
     if let Some(levels) = Levels::built_in(text)? {
         return Ok(levels);
     }
-    match load(text) {
+    match load.hierarchy(text) {
         Ok(taxonomy) => Ok(Levels::Tree(Arc::new(taxonomy))),
         Err(e) => {
             let reason = error::text(&e);
@@ -95,23 +90,4 @@ pub(super) fn read_levels(text: &str, load: &mut Load<'_>) -> Result<Levels, Str
             Err(reason + &others)
         }
     }
-}
-
-/// Loads hierarchies while SQL is planned.
-pub(super) fn loader(
-    context: &mut dyn RelationPlannerContext,
-) -> impl FnMut(&str) -> Result<Taxonomy> + '_ {
-    |name| {
-        let provider = source_as_provider(&table(name, context)?)?;
-        match HierarchyTable::taxonomy_of(provider.as_ref()) {
-            Some(taxonomy) => Ok(taxonomy.clone()),
-            None => internal_err!("{HIERARCHY_FUNCTION} gives hierarchies"),
-        }
-    }
-}
-
-fn table(name: &str, context: &mut dyn RelationPlannerContext) -> Result<Arc<dyn TableSource>> {
-    context
-        .context_provider()
-        .get_table_function_source(HIERARCHY_FUNCTION, vec![lit(name)])
 }

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::input::INPUT_FUNCTION;
+use super::load::PlanningLoad;
 use super::measure::MeasureEntry;
 use super::{Argument, audits, call, hierarchy, sample};
 use crate::error;
@@ -170,7 +171,7 @@ impl Call {
                 .map_err(|e| error::call(hierarchy::NAME, error::text(&e)));
         }
         let input = plan_input(hierarchy::NAME, input, context)?;
-        hierarchy::plan_column(input, &self.named, &mut hierarchy::loader(context))
+        hierarchy::plan_column(input, &self.named, &mut PlanningLoad(context))
     }
 
     /// `f(relation, …, constant, …, name => value, …)`.
@@ -226,7 +227,7 @@ impl Call {
                 "arguments after the input have names: id => …, qi => […]",
             ));
         }
-        let spec = call::read(function, &self.named, &mut hierarchy::loader(context))?;
+        let spec = call::read(function, &self.named, &mut PlanningLoad(context))?;
         let input = plan_input(function, input, context)?;
         let mut to_expr = |expr, schema: &DFSchema| context.sql_to_expr(expr, schema);
         let (spec, input) = call::plan_flags(spec, input, &mut to_expr)?;

@@ -9,7 +9,8 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
-use super::{Argument, call, hierarchy, input};
+use super::load::SessionLoad;
+use super::{Argument, call, input};
 use crate::error;
 use crate::logical::AnonymizeNode;
 
@@ -49,9 +50,7 @@ impl TableFunctionImpl for AnonymizeTableFunction {
             .ok_or_else(|| {
                 plan_datafusion_err!("{}: needs a session of DataFusion", self.function)
             })?;
-        let spec = call::read(self.function, &options, &mut |name| {
-            hierarchy::load(state, name)
-        })?;
+        let spec = call::read(self.function, &options, &mut SessionLoad(state))?;
         let provider = input::find(state, table)
             .map_err(|e| error::argument(self.function, "input:", e.strip_backtrace()))?;
         let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?.build()?;

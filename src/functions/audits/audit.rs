@@ -4,7 +4,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::figures::{aggregate_classes, aggregate_individuals};
-use super::roles::{Categories, Roles};
+use super::roles::Roles;
 use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, original, population};
 use crate::logical::{ClassesNode, report};
 use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
@@ -67,7 +67,7 @@ const SAME_IDS: AuditArgument = AuditArgument {
 
 pub(super) const CATEGORIES: AuditArgument = AuditArgument {
     name: "categories",
-    help: "categories of sensitive values, the most sensitive first: [['HIV', 'Cancer'], ['Flu']] (default: none)",
+    help: "categories of sensitive values, the most sensitive first: [['HIV', 'Cancer'], ['Flu']], or a table or file (default: none)",
 };
 
 pub(super) const C: AuditArgument = AuditArgument {
@@ -77,7 +77,7 @@ pub(super) const C: AuditArgument = AuditArgument {
 
 fn build(given: &mut Given) -> Result<LogicalPlan> {
     let roles = Roles::take(given)?;
-    let categories = Categories::take(given)?;
+    let categories = given.categories();
     let c = given.fraction("c")?.unwrap_or((3, 1));
     let versus = classes::take_versus(given)?;
     let spec = ClassesSpec {
@@ -122,7 +122,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         population: has_population,
         original: has_original.then_some(same_ids),
         one_row_per_individual: roles.one_row_per_individual(),
-        categories: categories.map_or(0, |c| c.len()),
+        categories: categories.map_or(0, |c| c.len() as usize),
         c: decimal(c),
         versus: versus
             .as_ref()

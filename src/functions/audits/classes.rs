@@ -9,7 +9,7 @@ use datafusion::logical_expr::{
 };
 
 use super::audit::{C, CATEGORIES, PUBLISHED};
-use super::roles::{CLASS, Categories, Roles};
+use super::roles::{CLASS, Roles};
 use super::{AuditArgument, AuditEntry, Given};
 use crate::logical::ClassesNode;
 use crate::measure::{ClassKey, ClassesSpec, Versus};
@@ -122,7 +122,7 @@ fn seeded(given: &mut Given, mut spec: ClassesSpec) -> Result<ClassesSpec> {
 
 fn audit_classes(given: &mut Given) -> Result<LogicalPlan> {
     let roles = Roles::take(given)?;
-    let categories = Categories::take(given)?;
+    let categories = given.categories();
     let c = given.fraction("c")?.unwrap_or((3, 1));
     let versus = take_versus(given)?;
     let spec = ClassesSpec {
@@ -152,7 +152,7 @@ fn audit_classes(given: &mut Given) -> Result<LogicalPlan> {
         col("t_ordered"),
     ];
     if let Some(categories) = &categories {
-        let steps = lit((categories.len() - 1) as f64);
+        let steps = lit(f64::from(categories.len() - 1));
         columns.push(col("categories").alias("p_plus"));
         columns.push((cast(col("weight"), DataType::Float64) / steps).alias("p_alpha"));
         columns.push(col("category_share").alias("largest_category_share"));

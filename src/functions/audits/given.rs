@@ -5,7 +5,9 @@ use datafusion::logical_expr::LogicalPlan;
 
 use super::AuditEntry;
 use crate::error;
-use crate::functions::Argument;
+use crate::functions::load::Load;
+use crate::functions::{Argument, categories};
+use crate::table::Categories;
 
 /// What a call gives. Whatever nobody took is unknown.
 #[derive(Debug)]
@@ -13,6 +15,7 @@ pub struct Given {
     entry: &'static AuditEntry,
     relations: Vec<(String, LogicalPlan)>,
     named: Vec<(String, Argument)>,
+    categories: Option<Categories>,
 }
 
 impl Given {
@@ -20,7 +23,8 @@ impl Given {
     pub fn try_new(
         entry: &'static AuditEntry,
         relations: Vec<(String, LogicalPlan)>,
-        named: Vec<(String, Argument)>,
+        mut named: Vec<(String, Argument)>,
+        load: &mut dyn Load,
     ) -> Result<Self> {
         let names = || {
             relations
@@ -47,10 +51,19 @@ impl Given {
                 ));
             }
         }
+        let categories = match named.iter().position(|(name, _)| name == "categories") {
+            Some(at) => {
+                let (_, value) = named.swap_remove(at);
+                let refuse = |reason| error::argument(entry.name, "categories", reason);
+                Some(categories::read(&value, load).map_err(refuse)?)
+            }
+            None => None,
+        };
         Ok(Self {
             entry,
             relations,
             named,
+            categories,
         })
     }
 
@@ -75,6 +88,11 @@ impl Given {
     pub fn take(&mut self, name: &str) -> Option<Argument> {
         let at = self.named.iter().position(|(n, _)| n == name)?;
         Some(self.named.swap_remove(at).1)
+    }
+
+    /// The categories of sensitive values.
+    pub fn categories(&mut self) -> Option<Categories> {
+        self.categories.take()
     }
 
     /// One column.

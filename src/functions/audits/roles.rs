@@ -3,12 +3,12 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::functions_aggregate::expr_fn::count;
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
+use datafusion::logical_expr::expr::{Case, ScalarFunction};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
 
 use super::{Given, class_tuple};
 use crate::error;
-use crate::functions::Argument;
+use crate::table::Categories;
 
 pub(super) const CLASS: &str = "__class";
 pub(super) const INDIVIDUAL: &str = "__individual";
@@ -167,7 +167,7 @@ impl Roles {
         match categories {
             None => values.build(),
             Some(categories) => {
-                let category = categories.of(col(SENSITIVE))?.alias("__category");
+                let category = category(categories, &col(SENSITIVE)).alias("__category");
                 let columns = vec![col(SENSITIVE), col("__records"), category];
                 values.project(columns)?.build()
             }
@@ -181,89 +181,19 @@ impl Roles {
     }
 }
 
-/// Categories of sensitive values, the most sensitive first; values as they were written.
-#[derive(Debug)]
-pub(super) struct Categories(Vec<Vec<String>>);
-
-impl Categories {
-    /// Takes categories from a call.
-    pub fn take(given: &mut Given) -> Result<Option<Self>> {
-        let Some(value) = given.take("categories") else {
-            return Ok(None);
-        };
-        let shape = "must list the categories from the most to the least sensitive one, \
-                     [['HIV', 'Cancer'], ['Flu']], or map values to categories in that order";
-        let categories = match &value {
-            Argument::List(lists) => lists.iter().map(plain_list).collect(),
-            Argument::Map(entries) => from_map(entries),
-            _ => None,
-        };
-        let categories: Vec<Vec<String>> =
-            categories.ok_or_else(|| given.wrong("categories", shape, &value))?;
-        if categories.len() < 2 {
-            return Err(given.refuse("categories", "must be at least two"));
-        }
-        let mut values: Vec<&String> = categories.iter().flatten().collect();
-        values.sort_unstable();
-        if values.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(given.refuse("categories", "names a value twice"));
-        }
-        Ok(Some(Self(categories)))
+/// The category of a value, NULL if it has none.
+fn category(categories: &Categories, value: &Expr) -> Expr {
+    let mut members = vec![vec![]; categories.len() as usize];
+    for (member, category) in categories.iter() {
+        members[category as usize].push(member);
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The category of a value, NULL if it has none.
-    fn of(&self, value: Expr) -> Result<Expr> {
-        let mut branches = (0i32..)
-            .zip(&self.0)
-            .filter(|(_, values)| !values.is_empty());
-        let holds = |values: &[String]| {
-            let values = values.iter().map(|v| lit(v.as_str())).collect();
-            value.clone().in_list(values, false)
-        };
-        let Some((category, values)) = branches.next() else {
-            return Ok(lit(datafusion::common::ScalarValue::Int32(None)));
-        };
-        let mut case = when(holds(values), lit(category));
-        for (category, values) in branches {
-            case = case.when(holds(values), lit(category));
-        }
-        case.end()
-    }
-}
-
-fn plain_list(list: &Argument) -> Option<Vec<String>> {
-    match list {
-        Argument::List(values) => values.iter().map(Argument::plain).collect(),
-        _ => None,
-    }
-}
-
-/// `{category: [values]}` or `{value: category}`, categories in the order in which they are first named.
-fn from_map(entries: &[(String, Argument)]) -> Option<Vec<Vec<String>>> {
-    if entries.iter().all(|(_, v)| matches!(v, Argument::List(_))) {
-        return entries
-            .iter()
-            .map(|(_, values)| plain_list(values))
-            .collect();
-    }
-    let mut names: Vec<String> = vec![];
-    let mut categories: Vec<Vec<String>> = vec![];
-    for (value, category) in entries {
-        let category = category.plain()?;
-        let at = names.iter().position(|name| *name == category);
-        let at = at.unwrap_or_else(|| {
-            names.push(category);
-            categories.push(vec![]);
-            names.len() - 1
-        });
-        categories[at].push(value.clone());
-    }
-    Some(categories)
+    let branches = (0i32..).zip(members).map(|(category, mut members)| {
+        members.sort_unstable();
+        let members = members.into_iter().map(lit).collect();
+        (value.clone().in_list(members, false), lit(category))
+    });
+    let branches = branches.map(|(holds, category)| (Box::new(holds), Box::new(category)));
+    Expr::Case(Case::new(None, branches.collect(), None))
 }
 
 /// A column without dictionaries and views: shuffles and sorts would carry, and count, all their buffers with every row.

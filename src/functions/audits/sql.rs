@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgE
 use super::{AuditEntry, Given, tables};
 use crate::error;
 use crate::functions::Argument;
+use crate::functions::load::PlanningLoad;
 use crate::functions::relation::{constant, plan_input};
 
 /// Plans `f(table, …, name => value, …)`, or `f(table, …, {name: value, …})` as ordinary table functions are called.
@@ -73,7 +74,8 @@ pub fn plan(
             None => rest.push((name, value)),
         }
     }
-    (entry.build)(&mut Given::try_new(entry, relations, rest)?)
+    let mut load = PlanningLoad(context);
+    (entry.build)(&mut Given::try_new(entry, relations, rest, &mut load)?)
 }
 
 fn options(

@@ -10,6 +10,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::{AuditEntry, Given, tables};
 use crate::error;
+use crate::functions::load::SessionLoad;
 use crate::functions::{Argument, input};
 
 /// `audit(published, {id: 'individual', qi: ['gender', 'age'], sensitive: 'disease'})`.
@@ -68,7 +69,9 @@ impl TableFunctionImpl for AuditTableFunction {
                 None => named.push((argument, value)),
             }
         }
-        let plan = (self.entry.build)(&mut Given::try_new(self.entry, relations, named)?)?;
+        let mut load = SessionLoad(state);
+        let mut given = Given::try_new(self.entry, relations, named, &mut load)?;
+        let plan = (self.entry.build)(&mut given)?;
         Ok(Arc::new(ViewTable::new(plan, None)))
     }
 }

@@ -1,23 +1,19 @@
 //! Given hierarchies: files in ARX's layout, or registered tables.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{MemTable, Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{DataFusionError, Result, internal_err, plan_datafusion_err, plan_err};
-use datafusion::datasource::TableType;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::Expr;
 use datafusion::object_store::ObjectStoreExt;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 
+use super::super::load::Loaded;
 use super::super::{Argument, input};
 use crate::table::Taxonomy;
 
@@ -38,7 +34,11 @@ impl TableFunctionImpl for HierarchyFunction {
             return internal_err!("{HIERARCHY_FUNCTION} needs a session of DataFusion");
         };
         match name.as_ref().and_then(Argument::text) {
-            Some(name) => Ok(Arc::new(HierarchyTable::try_new(load(state, name)?)?)),
+            Some(name) => {
+                let taxonomy = load(state, name)?;
+                let rows = rows_of(&taxonomy)?;
+                Ok(Arc::new(Loaded::try_new(taxonomy, rows)?))
+            }
             None => plan_err!(
                 "{HIERARCHY_FUNCTION}: a hierarchy is the name of a table or the path of a file"
             ),
@@ -46,62 +46,27 @@ impl TableFunctionImpl for HierarchyFunction {
     }
 }
 
-/// A hierarchy as a table: value, level_1, …, one row per leaf.
-#[derive(Debug)]
-pub(super) struct HierarchyTable {
-    taxonomy: Taxonomy,
-    rows: MemTable,
-}
-
-impl HierarchyTable {
-    fn try_new(taxonomy: Taxonomy) -> Result<Self> {
-        let tree = taxonomy.tree();
-        let nodes: Vec<u32> = (0..tree.leaves()).map(|leaf| tree.node_of(leaf)).collect();
-        let (mut fields, mut columns) = (vec![], vec![]);
-        for level in 0..=tree.height() {
-            let name = match level {
-                0 => "value".to_owned(),
-                _ => format!("level_{level}"),
-            };
-            fields.push(Field::new(name, DataType::Utf8, false));
-            // Shorter chains stay at the root.
-            let labels = nodes
-                .iter()
-                .map(|node| taxonomy.label(tree.up(*node, level)));
-            columns.push(Arc::new(StringArray::from_iter_values(labels)) as ArrayRef);
-        }
-        let schema = Arc::new(Schema::new(fields));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
-        let rows = MemTable::try_new(schema, vec![vec![batch]])?;
-        Ok(Self { taxonomy, rows })
+/// A hierarchy as rows: value, level_1, …, one row per leaf.
+fn rows_of(taxonomy: &Taxonomy) -> Result<RecordBatch> {
+    let tree = taxonomy.tree();
+    let nodes: Vec<u32> = (0..tree.leaves()).map(|leaf| tree.node_of(leaf)).collect();
+    let (mut fields, mut columns) = (vec![], vec![]);
+    for level in 0..=tree.height() {
+        let name = match level {
+            0 => "value".to_owned(),
+            _ => format!("level_{level}"),
+        };
+        fields.push(Field::new(name, DataType::Utf8, false));
+        // Shorter chains stay at the root.
+        let labels = nodes
+            .iter()
+            .map(|node| taxonomy.label(tree.up(*node, level)));
+        columns.push(Arc::new(StringArray::from_iter_values(labels)) as ArrayRef);
     }
-
-    /// The hierarchy behind a table, if it is one.
-    pub(super) fn taxonomy_of(table: &dyn TableProvider) -> Option<&Taxonomy> {
-        let table = (table as &dyn Any).downcast_ref::<Self>();
-        table.map(|table| &table.taxonomy)
-    }
-}
-
-#[async_trait]
-impl TableProvider for HierarchyTable {
-    fn schema(&self) -> SchemaRef {
-        self.rows.schema()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.rows.scan(state, projection, filters, limit).await
-    }
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns,
+    )?)
 }
 
 /// The hierarchy in the table of that name, or in the file at that path.
