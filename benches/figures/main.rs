@@ -7,6 +7,7 @@
 
 mod buckets;
 mod identity_reserved;
+mod p_sensitive;
 mod page;
 mod plot;
 
@@ -21,6 +22,7 @@ type Paper = (&'static str, fn(&Path) -> Result<()>);
 const PAPERS: &[Paper] = &[
     ("identity_reserved", identity_reserved::figures),
     ("buckets", buckets::figures),
+    ("p_sensitive", p_sensitive::figures),
 ];
 
 fn main() -> Result<()> {

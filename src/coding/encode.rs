@@ -12,9 +12,10 @@ use datafusion::arrow::error::ArrowError;
 use unicode_normalization::UnicodeNormalization;
 
 use super::scale::Scale;
-use super::{Domains, Keys, Kind, Ladder, key};
+use super::{ColumnCategories, Domains, Keys, Kind, Ladder, key};
 use crate::table::{
-    Block, Categorical, Fingerprints, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier, Taxonomy,
+    Block, Categorical, Fingerprints, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier, Sensitive,
+    Taxonomy,
 };
 
 /// The individuals of one block as the engine delivers them, sorted by their random order.
@@ -26,7 +27,7 @@ pub struct Individuals {
     pub qi: Vec<QiColumn>,
     /// Where each individual's records begin.
     pub record_offsets: OffsetBuffer<i32>,
-    /// All records: the sensitive value, then kept columns.
+    /// All records: the sensitive values, then kept columns.
     pub records: StructArray,
 }
 
@@ -108,12 +109,14 @@ pub struct EncodedBlock {
 }
 
 impl EncodedBlock {
-    /// Codes a block. With `normalize`, sensitive values that look alike get one code.
+    /// Codes a block, with the categories of each sensitive column that has them. With `normalize`, sensitive values
+    /// that look alike get one code.
     pub fn try_new(
         individuals: &Individuals,
         kinds: &[Kind],
         ladders: &[Option<Ladder>],
         domains: &Domains,
+        sensitive: &[Option<ColumnCategories>],
         normalize: bool,
     ) -> Result<Self, ArrowError> {
         let n = individuals.len();
@@ -154,14 +157,7 @@ impl EncodedBlock {
             taxonomies.push(taxonomy);
         }
 
-        let (codes, look_alikes) = sensitive_codes(individuals.records.column(0), normalize)?;
-        let mut fingerprints = Fingerprints::new();
-        let mut fingerprint = vec![];
-        for i in 0..n {
-            fingerprint.clear();
-            fingerprint.extend_from_slice(&codes[individuals.records_of(i)]);
-            fingerprints.push(&mut fingerprint);
-        }
+        let (fingerprints, look_alikes) = fingerprints(individuals, sensitive, normalize)?;
         Ok(Self {
             block: Block::new(columns, fingerprints, records.collect(), scale.full),
             keys: all_keys,
@@ -225,6 +221,48 @@ fn categorical(column: &QiColumn, keys: &Keys, n: usize, step: u64) -> (QuasiIde
         step,
     };
     (QuasiIdentifier::Categorical(coded), representatives)
+}
+
+/// The fingerprints of all individuals, and how many sensitive values look like another one.
+fn fingerprints(
+    individuals: &Individuals,
+    sensitive: &[Option<ColumnCategories>],
+    normalize: bool,
+) -> Result<(Fingerprints, u64), ArrowError> {
+    let (mut coded, mut look_alikes) = (vec![], 0);
+    for (categories, values) in sensitive.iter().zip(individuals.records.columns()) {
+        let (codes, alike) = sensitive_codes(values, normalize)?;
+        look_alikes += alike;
+        let categories = categories.as_ref().map(|c| c.of(values)).transpose()?;
+        coded.push((codes, categories));
+    }
+    let records = (0..individuals.len()).map(|i| individuals.records_of(i));
+    if let [(codes, None)] = coded.as_slice() {
+        let (mut fingerprints, mut fingerprint) = (Fingerprints::new(), vec![]);
+        for records in records {
+            fingerprint.clear();
+            fingerprint.extend_from_slice(&codes[records]);
+            fingerprints.push(&mut fingerprint);
+        }
+        return Ok((fingerprints, look_alikes));
+    }
+    let levels = sensitive
+        .iter()
+        .map(|c| c.as_ref().map_or(0, |c| c.categories));
+    let mut fingerprints = Fingerprints::with_levels(levels.collect());
+    let mut fingerprint = vec![];
+    for records in records {
+        fingerprint.clear();
+        for (attribute, (codes, categories)) in (0u8..).zip(&coded) {
+            fingerprint.extend(records.clone().map(|at| Sensitive {
+                code: codes[at],
+                attribute,
+                category: categories.as_ref().map_or(NULL_CODE, |c| c[at]),
+            }));
+        }
+        fingerprints.push_sensitive(&mut fingerprint);
+    }
+    Ok((fingerprints, look_alikes))
 }
 
 /// A code per sensitive value, and how many values look like another one.

@@ -1,5 +1,6 @@
 //! From Arrow arrays to coded tables and back: domains, blocks of similar individuals, codes, published values.
 
+mod categories;
 mod domain;
 mod encode;
 mod generalize;
@@ -12,6 +13,7 @@ mod publish;
 mod router;
 mod scale;
 
+pub use categories::ColumnCategories;
 pub use domain::{Domain, Domains};
 pub use encode::{EncodedBlock, Individuals, QiColumn, own_values, value_ranks};
 pub use generalize::interval_fields;

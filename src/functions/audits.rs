@@ -1,4 +1,5 @@
-//! Functions that measure what is published: `audit`, `audit_classes`, `vulnerable_classes`, `information_loss`.
+//! Functions that measure what is published: `audit`, `audit_classes`, `vulnerable_classes`, `similarity_attack`,
+//! `information_loss`.
 //!
 //! A call becomes a plan of the engine's own nodes over [`ClassesNode`](crate::ClassesNode) or
 //! [`LossNode`](crate::LossNode), so that the engine shuffles,
@@ -14,6 +15,7 @@ mod loss;
 mod original;
 mod population;
 mod roles;
+mod similarity;
 mod sql;
 mod table_function;
 mod unique;
@@ -68,6 +70,7 @@ pub static AUDITS: &[AuditEntry] = &[
     audit::AUDIT,
     classes::AUDIT_CLASSES,
     classes::VULNERABLE_CLASSES,
+    similarity::SIMILARITY_ATTACK,
     loss::INFORMATION_LOSS,
 ];
 

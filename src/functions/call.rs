@@ -4,9 +4,9 @@ mod local;
 
 use datafusion::common::{DataFusionError, Result};
 
-use super::Argument;
 use super::hierarchy::read_levels;
 use super::load::Load;
+use super::{Argument, categories};
 use crate::algorithm::ALGORITHMS;
 use crate::coding::BUILT_IN;
 use crate::error;
@@ -145,10 +145,15 @@ pub(super) fn read(
     load: &mut dyn Load,
 ) -> Result<Spec> {
     let mut spec = Spec::new(function);
-    for (i, (name, value)) in arguments.iter().enumerate() {
-        if arguments[..i].iter().any(|(earlier, _)| earlier == name) {
-            return Err(error::argument(function, name, "is given twice"));
-        }
+    let twice = |(i, (name, _)): &(usize, &(String, Argument))| {
+        arguments[..*i].iter().any(|(earlier, _)| earlier == name)
+    };
+    if let Some((_, (name, _))) = arguments.iter().enumerate().find(twice) {
+        return Err(error::argument(function, name, "is given twice"));
+    }
+    // Categories belong to sensitive columns, which must be known by then.
+    let (last, first): (Vec<_>, Vec<_>) = arguments.iter().partition(|(n, _)| n == "categories");
+    for (name, value) in first.into_iter().chain(last) {
         let refuse = |refusal: Refusal| match refusal {
             Refusal::Allowed(allowed) => {
                 error::argument(function, name, format!("{allowed}, not {value}"))
@@ -157,6 +162,8 @@ pub(super) fn read(
         };
         spec = if let Some(entry) = arguments_of(function).find(|a| a.name == name) {
             (entry.read)(spec, value, load).map_err(refuse)?
+        } else if name == "categories" && parameters(function).any(|p| p == name) {
+            read_categories(spec, value, load).map_err(refuse)?
         } else if parameters(function).any(|p| p == name) {
             let text = value
                 .plain()
@@ -260,6 +267,34 @@ fn read_hierarchies(
         spec = spec.with_hierarchy(column, levels);
     }
     Ok(spec)
+}
+
+/// The categories of the sensitive column, or a map from sensitive columns to theirs.
+fn read_categories(spec: Spec, value: &Argument, load: &mut dyn Load) -> Result<Spec, Refusal> {
+    let sensitive = spec.sensitive().to_vec();
+    let per_column = match (value, sensitive.as_slice()) {
+        (Argument::Map(entries), sensitive) => {
+            let of_column = |(name, _): &(String, Argument)| sensitive.contains(name);
+            !entries.is_empty() && entries.iter().all(of_column)
+        }
+        _ => false,
+    };
+    match (value, sensitive.as_slice()) {
+        (Argument::Map(entries), _) if per_column => {
+            entries.iter().try_fold(spec, |spec, (column, value)| {
+                let read = categories::read(value, load);
+                let read = read.map_err(|r| Refusal::Reason(format!("of '{column}' {r}")))?;
+                Ok(spec.with_categories(column, read))
+            })
+        }
+        (_, [column]) => {
+            let read = categories::read(value, load).map_err(Refusal::Reason)?;
+            Ok(spec.with_categories(column, read))
+        }
+        // That the sensitive column is missing is said when the columns are looked up.
+        (_, []) => Ok(spec),
+        _ => Err("must map each of the sensitive columns to its categories".into()),
+    }
 }
 
 fn read_domains(mut spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Refusal> {

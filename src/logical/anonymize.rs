@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
 };
 
 use super::filters::{show, take_back};
-use crate::spec::{Layout, Spec, canonical_projection, stated_domains};
+use crate::spec::{Layout, Spec, canonical_projection, column_categories, stated_domains};
 
 /// An anonymization of its input: a release.
 ///
@@ -46,6 +46,7 @@ impl AnonymizeNode {
     pub(crate) fn try_new(spec: Arc<Spec>, input: LogicalPlan, filters: Vec<Expr>) -> Result<Self> {
         let layout = Layout::try_new(&spec, Arc::new(input.schema().as_arrow().clone()))?;
         stated_domains(&spec, &layout)?;
+        column_categories(&spec, &layout)?;
         let schema = DFSchema::try_from_qualified_schema(spec.function(), &layout.published())?;
         Ok(Self {
             spec,

@@ -14,7 +14,6 @@ use std::fmt::Debug;
 use crate::table::{Block, NULL_CODE};
 
 pub use kl_diversity::{Catalogue, ENTRY as KL_ENTRY, KlDiversity, Shares};
-pub use p_sensitive::{ALPHA_ENTRY, ENTRY as P_ENTRY, PLUS_ENTRY};
 pub use parameter::{Parameter, ParameterError, ParameterKind, Parameters, Ratio, Value};
 
 /// A privacy requirement on classes.
@@ -162,6 +161,9 @@ pub static MODELS: &[&ModelEntry] = &[
     &alpha_beta::IR_ENTRY,
     &eir_l::ENTRY,
     &alpha_beta::EIR_ENTRY,
+    &p_sensitive::ENTRY,
+    &p_sensitive::PLUS_ENTRY,
+    &p_sensitive::ALPHA_ENTRY,
 ];
 
 /// The model of that name.

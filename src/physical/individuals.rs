@@ -29,9 +29,11 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::operator::{ascending, column, only_child, properties, show};
-use crate::coding::rows;
+use crate::coding::{ColumnCategories, rows};
 use crate::error;
-use crate::spec::{Choice, Contradictory, Layout, NullSensitive, PSEUDONYM_BYTES, Spec};
+use crate::spec::{
+    Choice, Contradictory, Layout, NullSensitive, PSEUDONYM_BYTES, Spec, column_categories,
+};
 
 /// Gathers the records of each individual into one row, and each distinct record once.
 ///
@@ -150,6 +152,7 @@ impl ExecutionPlan for IndividualsExec {
             layout: Arc::clone(&self.layout),
             counts: Counts::new(&self.metrics, partition),
             equal: Equal::default(),
+            categories: column_categories(&self.spec, &self.layout)?,
         };
         let one_row = self.spec.one_row_per_individual();
         let stream = async_stream::try_stream! {
@@ -204,6 +207,7 @@ struct Counts {
     repeated: Count,
     null_sensitive: Count,
     without_sensitive: Count,
+    uncategorised: Count,
 }
 
 impl Counts {
@@ -216,6 +220,7 @@ impl Counts {
             repeated: count("individuals_with_several_records"),
             null_sensitive: count("null_sensitive_records"),
             without_sensitive: count("individuals_without_sensitive"),
+            uncategorised: count("uncategorised_sensitive_values"),
         }
     }
 }
@@ -225,6 +230,8 @@ struct Gatherer {
     layout: Arc<Layout>,
     counts: Counts,
     equal: Equal,
+    /// The categories of each sensitive column that has them.
+    categories: Vec<Option<ColumnCategories>>,
 }
 
 /// Numbers records of equal content, where each is an individual.
@@ -302,6 +309,13 @@ impl Gatherer {
                     .iter()
                     .all(|(qi, flag)| qi.is_valid(i) || !flag.value(i))
         };
+
+        for (categories, values) in self.categories.iter().zip(sensitive) {
+            if let Some(categories) = categories {
+                let without = categories.uncategorised(values)?;
+                self.counts.uncategorised.add(without as usize);
+            }
+        }
 
         let mut picked = Picked {
             covers: vec![Default::default(); value_rows.len()],
@@ -433,6 +447,17 @@ impl Gatherer {
                         1 => "1 individual has".to_owned(),
                         n => format!("{n} individuals have"),
                     }
+                ),
+            ));
+        }
+        let uncategorised = self.counts.uncategorised.value() as u64;
+        if uncategorised > 0 {
+            return Err(error::data(
+                function,
+                format!(
+                    "sensitive column '{}' has a value without a category in at least {}; every value needs one",
+                    self.spec.sensitive().join("' or '"),
+                    error::count(uncategorised, "record")
                 ),
             ));
         }

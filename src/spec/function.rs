@@ -1,5 +1,7 @@
 //! The anonymizing functions, and what sets them apart.
 
+use crate::algorithm::ALGORITHMS;
+
 /// An anonymizing function.
 #[derive(Debug)]
 pub struct FunctionEntry {
@@ -61,4 +63,22 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         block: 250_000,
         several_sensitive: true,
     },
+    FunctionEntry {
+        name: P_SENSITIVE,
+        help: "p-sensitive models: different sensitive values, or categories of them, in every class",
+        form: Form::Classes,
+        blocks: Blocks::Similar,
+        block: 25_000,
+        several_sensitive: true,
+    },
 ];
+
+const P_SENSITIVE: &str = "anonymize_p_sensitive";
+
+/// The algorithm of a function unless a call says otherwise, by whether all quasi-identifiers have a hierarchy.
+pub(super) fn default_algorithm(function: &str, hierarchies: bool) -> &'static str {
+    match hierarchies && function == P_SENSITIVE {
+        true => "localpk",
+        false => ALGORITHMS[0].name,
+    }
+}

@@ -1,5 +1,6 @@
 //! What to publish: one value that SQL, Rust and jobs all fill in, checked against the input before it runs.
 
+mod categories;
 mod choice;
 mod function;
 mod given;
@@ -12,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use categories::column_categories;
 pub use choice::{
     Choice, Contradictory, LocalStrategy, Notation, NullId, NullSensitive, Output, SmallPatterns,
 };
@@ -33,7 +35,11 @@ use crate::algorithm::{self, Algorithm};
 use crate::coding::Levels;
 use crate::error;
 use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
+use crate::table::Categories;
 use datafusion::common::Result;
+
+/// Sensitive columns that one call may protect.
+const MOST_SENSITIVE: usize = 100;
 
 /// What is published about whom under which requirement.
 ///
@@ -60,10 +66,12 @@ pub struct Spec {
     categorical: Vec<String>,
     domains: BTreeMap<String, GivenDomain>,
     hierarchies: BTreeMap<String, Levels>,
+    categories: BTreeMap<String, Categories>,
     one_row_per_individual: bool,
     /// Parameters of the model and options of the algorithm as they were written; checked when used.
     parameters: BTreeMap<String, String>,
-    algorithm: String,
+    /// As given; else the function's own.
+    algorithm: Option<String>,
     /// As given; else what the algorithm needs.
     block: Option<BlockSize>,
     pub(crate) notation: Notation,
@@ -106,9 +114,10 @@ impl Spec {
             categorical: vec![],
             domains: BTreeMap::new(),
             hierarchies: BTreeMap::new(),
+            categories: BTreeMap::new(),
             one_row_per_individual: false,
             parameters: BTreeMap::new(),
-            algorithm: algorithm::ALGORITHMS[0].name.to_owned(),
+            algorithm: None,
             block: None,
             notation: Notation::default(),
             null_id: NullId::default(),
@@ -166,6 +175,16 @@ impl Spec {
         self
     }
 
+    /// Orders the values of a sensitive column in categories, from the most to the least sensitive.
+    pub fn with_categories(mut self, column: impl Into<String>, categories: Categories) -> Self {
+        self.categories.insert(column.into(), categories);
+        // Models know how many there are; where attributes differ, the fewest.
+        match self.categories.values().map(Categories::len).min() {
+            Some(fewest) => self.with_parameter(categories::ARGUMENT, fewest),
+            None => self,
+        }
+    }
+
     /// Takes each record for an individual of its own, instead of an id.
     pub fn with_one_row_per_individual(mut self, one_row: bool) -> Self {
         self.one_row_per_individual = one_row;
@@ -180,7 +199,7 @@ impl Spec {
 
     /// Chooses the algorithm.
     pub fn with_algorithm(mut self, name: impl Into<String>) -> Self {
-        self.algorithm = name.into();
+        self.algorithm = Some(name.into());
         self
     }
 
@@ -270,7 +289,7 @@ impl Spec {
 
     /// The block size.
     pub fn block(&self) -> BlockSize {
-        let whole = algorithm::find(&self.algorithm).is_some_and(|a| a.whole_table);
+        let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table);
         let default = match self.entry() {
             Ok(entry) if !whole && !self.needs_whole_table() => BlockSize::Individuals(entry.block),
             _ => BlockSize::All,
@@ -286,6 +305,11 @@ impl Spec {
     /// Hierarchies by quasi-identifier.
     pub fn hierarchies(&self) -> &BTreeMap<String, Levels> {
         &self.hierarchies
+    }
+
+    /// Categories by sensitive column.
+    pub fn categories(&self) -> &BTreeMap<String, Categories> {
+        &self.categories
     }
 
     /// Whether each record is an individual of its own.
@@ -304,7 +328,14 @@ impl Spec {
 
     /// The algorithm's name.
     pub fn algorithm_name(&self) -> &str {
-        &self.algorithm
+        match &self.algorithm {
+            Some(name) => name,
+            None => {
+                let labelled = |c: &String| self.hierarchies.contains_key(c);
+                let all = !self.qi.is_empty() && self.qi.iter().all(labelled);
+                function::default_algorithm(&self.function, all)
+            }
+        }
     }
 
     /// Draws a release key unless the spec has one already.
@@ -409,7 +440,7 @@ impl Spec {
     }
 
     pub(crate) fn algorithm_entry(&self) -> Result<&'static algorithm::AlgorithmEntry> {
-        algorithm::find(&self.algorithm).ok_or_else(|| {
+        algorithm::find(self.algorithm_name()).ok_or_else(|| {
             let names: Vec<_> = algorithm::ALGORITHMS.iter().map(|a| a.name).collect();
             error::argument(
                 &self.function,
@@ -417,8 +448,8 @@ impl Spec {
                 format!(
                     "must be one of '{}', not '{}'{}",
                     names.join("', '"),
-                    self.algorithm,
-                    error::did_you_mean(&self.algorithm, names.iter().copied())
+                    self.algorithm_name(),
+                    error::did_you_mean(self.algorithm_name(), names.iter().copied())
                 ),
             )
         })
@@ -430,7 +461,7 @@ impl Spec {
             ("model", self.describe().unwrap_or_default()),
             match self.form() {
                 Some(Form::Buckets) => ("strategy", self.strategy().name().to_owned()),
-                _ => ("algorithm", self.algorithm.clone()),
+                _ => ("algorithm", self.algorithm_name().to_owned()),
             },
             match &self.id {
                 Some(id) => ("id", id.clone()),
@@ -462,6 +493,13 @@ impl Spec {
                 .collect();
             facts.push(("hierarchy", format!("{{{}}}", shown.join(", "))));
         }
+        if !self.categories.is_empty() {
+            let columns = self.categories.iter();
+            let shown: Vec<_> = columns
+                .map(|(c, of)| format!("{c}: {}", of.len()))
+                .collect();
+            facts.push(("categories", format!("{{{}}}", shown.join(", "))));
+        }
         facts.push(("notation", self.notation.name().to_owned()));
         let seed = if self.seeded { "given" } else { "random" };
         facts.push(("seed", seed.to_owned()));
@@ -488,6 +526,17 @@ impl Spec {
             self.validate_local()?;
             return self.validate_block();
         }
+        if self.sensitive.len() > MOST_SENSITIVE {
+            return Err(error::argument(
+                &self.function,
+                "sensitive",
+                format!(
+                    "must be at most {MOST_SENSITIVE} columns, not {}",
+                    self.sensitive.len()
+                ),
+            ));
+        }
+        categories::check(self)?;
         let model = self.model_entry()?;
         let algorithm = self.algorithm_entry()?;
         let known = || model.parameters.iter().chain(algorithm.options);

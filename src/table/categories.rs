@@ -1,15 +1,21 @@
 //! Categories of sensitive values, ordered from the most to the least sensitive.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A partition of sensitive values into ordered categories S₁, …, S_m (Sun 2010, Section 3); numbered from 0, the most
-/// sensitive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// sensitive. Sent as lists, and checked again when they arrive.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Lists", into = "Lists")]
 pub struct Categories {
     labels: Vec<String>,
-    of: HashMap<String, u32>,
+    of: BTreeMap<String, u32>,
 }
+
+/// Categories with their values, the most sensitive first.
+type Lists = Vec<(String, Vec<String>)>;
 
 /// Categories could not be made; says how many entries are wrong, never which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +59,7 @@ impl Categories {
         refuse(repeated, CategoryError::RepeatedLabels)?;
         let empty = lists.iter().filter(|(_, values)| values.is_empty()).count();
         refuse(empty, CategoryError::Empty)?;
-        let mut of: HashMap<String, u32> = HashMap::new();
+        let mut of: BTreeMap<String, u32> = BTreeMap::new();
         let mut torn = HashSet::new();
         for (category, (_, values)) in (0u32..).zip(lists) {
             for value in values.iter().map(AsRef::as_ref) {
@@ -115,11 +121,30 @@ impl Categories {
         &self.labels[category as usize]
     }
 
-    /// All values with their categories, in no particular order.
+    /// All values with their categories, in the order of the values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
         self.of
             .iter()
             .map(|(value, category)| (value.as_str(), *category))
+    }
+}
+
+impl TryFrom<Lists> for Categories {
+    type Error = CategoryError;
+
+    fn try_from(lists: Lists) -> Result<Self, CategoryError> {
+        Self::from_lists(&lists)
+    }
+}
+
+impl From<Categories> for Lists {
+    fn from(categories: Categories) -> Self {
+        let empty = categories.labels.into_iter().map(|label| (label, vec![]));
+        let mut lists: Lists = empty.collect();
+        for (value, category) in categories.of {
+            lists[category as usize].1.push(value);
+        }
+        lists
     }
 }
 
@@ -189,6 +214,12 @@ mod tests {
         let of = |value| categories.of(value);
         assert_eq!((of("HIV"), of("Flu"), of("flu")), (Some(0), Some(2), None));
         assert_eq!(categories.iter().count(), 4);
+        let sent = serde_json::to_string(&categories).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Categories>(&sent).unwrap(),
+            categories
+        );
+        assert!(serde_json::from_str::<Categories>(r#"[["all",["Flu"]]]"#).is_err());
     }
 
     #[test]

@@ -98,6 +98,10 @@ pub struct Measures {
     pub categories: Option<usize>,
     /// Most individuals with a value of one category.
     pub most_individuals_in_a_category: usize,
+    /// The most sensitive category that there is; `None` if there is none.
+    pub most_sensitive_category: Option<usize>,
+    /// Records with a sensitive value.
+    pub records_with_a_value: usize,
     /// Sum of the category numbers of all different pairs of individual and value: the total weight of Sun 2011,
     /// Eq. 1, times the number of categories less one.
     pub weight: usize,
@@ -149,6 +153,7 @@ impl<'a> Measurer<'a> {
 
         let records = records_by_value(class);
         let mut counts: Vec<u64> = records.iter().map(|&(_, records)| records).collect();
+        measures.records_with_a_value = counts.iter().sum::<u64>() as usize;
         measures.entropy_l = entropy_l(&counts);
         measures.recursive_l = recursive(&mut counts, self.reference.c);
         if let Some(numbers) = self.numbers {
@@ -200,6 +205,7 @@ impl<'a> Measurer<'a> {
             }
         }
         measures.categories = Some(holders.iter().filter(|&&n| n > 0).count());
+        measures.most_sensitive_category = holders.iter().position(|&n| n > 0);
         measures.most_individuals_in_a_category = holders.into_iter().max().unwrap_or(0);
     }
 }
@@ -513,6 +519,8 @@ mod tests {
                 .map(BTreeSet::len)
                 .max()
                 .unwrap_or(0),
+            most_sensitive_category: in_category.keys().next().map(|c| *c as usize),
+            records_with_a_value: n,
             weight: pairs
                 .iter()
                 .filter_map(|p| p.1)

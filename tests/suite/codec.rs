@@ -23,15 +23,22 @@ async fn on_parquet(folder: &std::path::Path) -> datafusion::prelude::SessionCon
     ctx.register_parquet("t", target.display().to_string(), Default::default())
         .await
         .unwrap();
+    let wards = "CREATE TABLE wards AS SELECT 1 + row_number() OVER (ORDER BY ward) % 2 AS rank, ward AS value \
+                 FROM (SELECT DISTINCT ward FROM t)";
+    rows(&ctx, wards).await.unwrap();
     ctx
 }
 
-const RELEASES: [&str; 2] = [
+const RELEASES: [&str; 3] = [
     "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, \
      keep => [ward], l => 3, block => 100, contradictory => 'cover', seed => 3) WHERE random() < 2",
     "SELECT * FROM anonymize_lgb(t, one_row_per_individual => true, qi => [birth_year, sex], \
      semi_sensitive => {birth_year: 'birth_year % 2 = 0'}, sensitive => [ward], k => 4, l => {birth_year: 3, ward: 2}, \
      block => 300, output => 'detached', seed => 3) WHERE random() < 2",
+    "SELECT * FROM anonymize_p_sensitive((SELECT *, birth_month % 3 AS season FROM t), id => patient_id, \
+     qi => [birth_year, sex], sensitive => [ward, season], k => 3, p => 2, categories => {season: [[0], [1], [2]], \
+     ward: 'wards'}, hierarchy => {birth_year: 'bins(5, 20)', sex: 'mask(1)'}, block => 100, seed => 3) \
+     WHERE random() < 2",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

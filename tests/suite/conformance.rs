@@ -5,8 +5,12 @@ use datafusion_anonymize::algorithm::{ALGORITHMS, Cancel};
 use datafusion_anonymize::model::{MODELS, Member, Model, ParameterKind, Parameters};
 use datafusion_anonymize::table::{
     Block, Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier,
+    Sensitive,
 };
-use datafusion_anonymize::verify::{Published, Requirement, verify};
+use datafusion_anonymize::verify::{
+    Listed, Published, Requirement, SensitiveColumn, SensitiveTable, Sensitivity,
+    check_sensitivity, verify,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +21,15 @@ use rand_chacha::ChaCha8Rng;
 /// A model with parameters as a user would write them.
 struct Case {
     model: Box<dyn Model>,
-    requirement: Requirement,
+    twin: Twin,
+    /// Whether values have categories.
+    categories: bool,
+}
+
+/// What the verifier makes of a model's name and parameters.
+enum Twin {
+    Counts(Requirement),
+    Sensitivity(Sensitivity),
 }
 
 /// Every model with several values of its parameters.
@@ -43,20 +55,27 @@ fn cases() -> Vec<Case> {
                     .find(|(n, _)| *n == name)
                     .map(|(_, t)| t.as_str())
             };
-            let requirement = Requirement::named(entry.name, text);
+            let counts = Requirement::named(entry.name, text).map(Twin::Counts);
+            let twin =
+                counts.or_else(|| Sensitivity::named(entry.name, text).map(Twin::Sensitivity));
             cases.push(Case {
                 model: (entry.build)(&parameters).unwrap(),
-                requirement: requirement
-                    .unwrap_or_else(|| panic!("verify/ does not know {}", entry.name)),
+                twin: twin.unwrap_or_else(|| panic!("verify/ does not know {}", entry.name)),
+                categories: entry.parameters.iter().any(|p| p.name == "categories"),
             });
         }
     }
     cases
 }
 
-fn block(rng: &mut ChaCha8Rng) -> Block {
+/// The number of categories; values are in the category of their number modulo this.
+const CATEGORIES: u32 = 4;
+
+/// The same block without and with categories.
+fn blocks(rng: &mut ChaCha8Rng) -> [Block; 2] {
     let n = rng.random_range(1..=40);
     let mut fingerprints = Fingerprints::new();
+    let mut categorised = Fingerprints::with_levels(vec![CATEGORIES]);
     let mut records = vec![];
     let values = rng.random_range(2..=9);
     for _ in 0..n {
@@ -64,6 +83,12 @@ fn block(rng: &mut ChaCha8Rng) -> Block {
             .map(|_| rng.random_range(0..values))
             .collect();
         records.push(codes.len() as u32);
+        let sensitive = codes.iter().map(|code| Sensitive {
+            code: *code,
+            attribute: 0,
+            category: code % CATEGORIES,
+        });
+        categorised.push_sensitive(&mut sensitive.collect());
         fingerprints.push(&mut codes);
     }
     let ages: Vec<u32> = (0..n).map(|_| rng.random_range(0..=9)).collect();
@@ -101,11 +126,14 @@ fn block(rng: &mut ChaCha8Rng) -> Block {
         QuasiIdentifier::Categorical(categorical),
         QuasiIdentifier::Hierarchical(hierarchical),
     ];
-    Block::new(qi, fingerprints, records, 18)
+    [
+        Block::new(qi.clone(), fingerprints, records.clone(), 18),
+        Block::new(qi, categorised, records, 18),
+    ]
 }
 
 /// Whether the verifier accepts these individuals as one class.
-fn accepted(block: &Block, class: &[u32], requirement: &Requirement) -> bool {
+fn accepted(block: &Block, class: &[u32], case: &Case) -> bool {
     let (mut names, mut values) = (vec![], vec![]);
     for i in class {
         let fingerprints = block.fingerprints();
@@ -118,11 +146,27 @@ fn accepted(block: &Block, class: &[u32], requirement: &Requirement) -> bool {
     }
     let names: ArrayRef = Arc::new(StringArray::from(names));
     let values: ArrayRef = Arc::new(UInt32Array::from(values));
-    verify(
-        &Published::from_columns(&[], &names, &values).unwrap(),
-        requirement,
-    )
-    .is_ok()
+    match &case.twin {
+        Twin::Counts(requirement) => {
+            let published = Published::from_columns(&[], &names, &values).unwrap();
+            verify(&published, requirement).is_ok()
+        }
+        Twin::Sensitivity(requirement) => {
+            let all: Vec<u32> = (0..9).collect();
+            let category: Vec<u32> = all.iter().map(|value| value % CATEGORIES).collect();
+            let all: ArrayRef = Arc::new(UInt32Array::from(all));
+            let column = SensitiveColumn {
+                values: &values,
+                listed: case.categories.then_some(Listed {
+                    values: &all,
+                    category: &category,
+                    categories: CATEGORIES,
+                }),
+            };
+            let table = SensitiveTable::try_new(&[], &vec![0; values.len()], &names, &[column]);
+            check_sensitivity(&table.unwrap().records(), requirement).is_ok()
+        }
+    }
 }
 
 fn satisfied(block: &Block, class: &[u32], model: &dyn Model) -> bool {
@@ -138,17 +182,18 @@ fn models_agree_with_the_verifier() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let cases = cases();
     for _ in 0..1_000 {
-        let block = block(&mut rng);
+        let blocks = blocks(&mut rng);
         for case in &cases {
-            let (model, requirement) = (case.model.as_ref(), &case.requirement);
+            let block = &blocks[usize::from(case.categories)];
+            let model = case.model.as_ref();
             let n = block.len() as u32;
             let cut = rng.random_range(0..=n);
             let (left, right): (Vec<u32>, Vec<u32>) = ((0..cut).collect(), (cut..n).collect());
             for class in [&left, &right] {
-                let holds = satisfied(&block, class, model);
+                let holds = satisfied(block, class, model);
                 assert_eq!(
                     holds,
-                    !class.is_empty() && accepted(&block, class, requirement),
+                    !class.is_empty() && accepted(block, class, case),
                     "{}",
                     model.describe()
                 );
@@ -161,26 +206,26 @@ fn models_agree_with_the_verifier() {
             // The closure flags tell the truth.
             let whole: Vec<u32> = (0..n).collect();
             let (a, b) = (
-                satisfied(&block, &left, model),
-                satisfied(&block, &right, model),
+                satisfied(block, &left, model),
+                satisfied(block, &right, model),
             );
             if model.closure().union && a && b {
                 assert!(
-                    satisfied(&block, &whole, model),
+                    satisfied(block, &whole, model),
                     "{}: union",
                     model.describe()
                 );
             }
             if model.closure().extension && a {
                 assert!(
-                    satisfied(&block, &whole, model),
+                    satisfied(block, &whole, model),
                     "{}: extension",
                     model.describe()
                 );
             }
             // Where the model says that nothing can be reached, nothing is.
             let infeasible = model
-                .feasible(&mut whole.iter().map(|i| Member::of(&block, *i)))
+                .feasible(&mut whole.iter().map(|i| Member::of(block, *i)))
                 .is_err();
             assert!(!(infeasible && (a || b)), "{}: feasible", model.describe());
         }
@@ -194,14 +239,15 @@ fn algorithms_form_valid_classes() {
     for entry in ALGORITHMS {
         let algorithm = (entry.build)(&Parameters::default()).unwrap();
         for _ in 0..1_000 {
-            let block = block(&mut rng);
+            let blocks = blocks(&mut rng);
             for case in cases
                 .iter()
                 .filter(|c| (entry.serves)(c.model.as_ref()).is_ok())
             {
+                let block = &blocks[usize::from(case.categories)];
                 let run = || {
                     algorithm
-                        .form_classes(&block, case.model.as_ref(), &Cancel::default())
+                        .form_classes(block, case.model.as_ref(), &Cancel::default())
                         .unwrap()
                 };
                 let classes = run();
@@ -221,13 +267,13 @@ fn algorithms_form_valid_classes() {
                     entry.name
                 );
                 for class in &classes.classes {
-                    assert!(accepted(&block, class, &case.requirement), "{}", entry.name);
+                    assert!(accepted(block, class, case), "{}", entry.name);
                 }
             }
         }
         let cancelled = Cancel::default();
         cancelled.cancel();
-        let block = block(&mut rng);
+        let [block, _] = blocks(&mut rng);
         assert!(
             algorithm
                 .form_classes(&block, cases[0].model.as_ref(), &cancelled)

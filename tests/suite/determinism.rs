@@ -9,13 +9,16 @@ use crate::engine::{context, rows};
 
 const SAMPLE: &str = "SELECT * FROM sample_patients(240, 5)";
 
-/// By id; and each record an individual, many of them equal, with labels.
-const RELEASES: [&str; 2] = [
+/// By id; and each record an individual, many of them equal, with labels; and two sensitive columns with categories.
+const RELEASES: [&str; 3] = [
     "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex, race], sensitive => diagnosis, \
      keep => [ward], l => 3, block => 60, seed => 11)",
     "SELECT * FROM anonymize_ir((SELECT sex, birth_year / 20 AS age, ward, diagnosis FROM t), \
      one_row_per_individual => true, qi => [sex, age, ward], sensitive => diagnosis, k => 3, \
      hierarchy => {age: 'bins(2)', ward: 'mask(1)'}, block => 200, seed => 11)",
+    "SELECT * FROM anonymize_p_sensitive((SELECT patient_id, sex, birth_year, ward, birth_month % 3 AS season FROM t), \
+     id => patient_id, qi => [sex, birth_year], sensitive => [ward, season], k => 3, p => 2, \
+     hierarchy => {sex: 'mask(1)', birth_year: 'bins(5, 20)'}, block => 60, seed => 11)",
 ];
 
 async fn release(
@@ -53,7 +56,7 @@ async fn partitions_batches_and_order_do_not_matter() {
     let mut combinations = 0;
     for sql in RELEASES {
         let first = release(sql, 1, 8192, 0).await;
-        assert!(first.len() > 1_000);
+        assert!(first.len() > 300, "{}", first.len());
         for partitions in [1, 2, 3, 8, 64] {
             for batch_size in [1, 7, 8192] {
                 // Batches of one row are slow; one shuffle of them is enough.
@@ -64,5 +67,5 @@ async fn partitions_batches_and_order_do_not_matter() {
             }
         }
     }
-    assert_eq!(combinations, 70);
+    assert_eq!(combinations, 105);
 }

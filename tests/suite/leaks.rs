@@ -169,6 +169,36 @@ async fn canary() {
     }
 }
 
+/// Of categories, EXPLAIN shows how many there are, and an error how many values have none.
+#[tokio::test(flavor = "multi_thread")]
+async fn categories_stay_hidden() {
+    let ctx = with_patients().await;
+    let release = |categories: &str| {
+        format!(
+            "SELECT * FROM anonymize_p_sensitive(patients, id => name, qi => [gender, age], sensitive => disease, \
+             k => 2, p => 2, categories => {categories})"
+        )
+    };
+    let all = "{toplabel: ['HIV', 'Cancer', 'Leukaemia', 'Syphilis'], rest: ['Heart', 'Hypertension', 'Diabetes']}";
+    let plans = rows(&ctx, &format!("EXPLAIN VERBOSE {}", release(all))).await;
+    let plans = format!("{:?}", plans.unwrap());
+    assert!(plans.contains("categories={disease: 2}"));
+    for leak in ["toplabel", "Leukaemia", "Hypertension"] {
+        assert!(!plans.contains(leak), "EXPLAIN: {leak}");
+    }
+    let error = rows(&ctx, &release("[['HIV'], ['Cancer']]"))
+        .await
+        .unwrap_err();
+    let message = error.strip_backtrace();
+    assert!(
+        message.contains("without a category in at least"),
+        "{message}"
+    );
+    for leak in ["Leukaemia", "Hypertension", "Heart", "Diabetes", "Syphilis"] {
+        assert!(!message.contains(leak), "{leak}: {message}");
+    }
+}
+
 /// Two releases share no pseudonym, and the order of the output tells nothing about that of the input.
 #[tokio::test(flavor = "multi_thread")]
 async fn pseudonyms_and_order_are_random() {

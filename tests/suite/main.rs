@@ -17,4 +17,5 @@ mod measure;
 mod memory;
 mod metrics;
 mod properties;
+mod sensitive_tables;
 mod slt;

@@ -8,9 +8,7 @@ use crate::model::{self, Member, Parameters};
 use crate::table::{Cell, Fingerprints, Region};
 
 fn model(name: &str, given: &[(&str, &str)]) -> Box<dyn Model> {
-    let own = [&model::P_ENTRY, &model::PLUS_ENTRY, &model::ALPHA_ENTRY];
-    let mut entries = model::MODELS.iter().copied().chain(own);
-    let entry = entries.find(|e| e.name == name).unwrap();
+    let entry = model::find(name).unwrap();
     let mut parameters = Parameters::default();
     for (name, text) in given {
         let parameter = entry.parameters.iter().find(|p| p.name == *name).unwrap();

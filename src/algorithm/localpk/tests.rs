@@ -9,9 +9,7 @@ use crate::table::{
 
 /// A model with parameters as they are written; four categories.
 fn model(name: &str, given: &[(&str, &str)]) -> Box<dyn Model> {
-    let own = [&model::P_ENTRY, &model::PLUS_ENTRY, &model::ALPHA_ENTRY];
-    let mut entries = model::MODELS.iter().copied().chain(own);
-    let entry = entries.find(|e| e.name == name).unwrap();
+    let entry = model::find(name).unwrap();
     let mut parameters = Parameters::default();
     for parameter in entry.parameters {
         let text = given.iter().find(|(n, _)| *n == parameter.name);

@@ -54,7 +54,7 @@ pub(super) const BETA: AuditArgument = AuditArgument {
     help: "see alpha",
 };
 
-const SEED: AuditArgument = AuditArgument {
+pub(super) const SEED: AuditArgument = AuditArgument {
     name: "seed",
     help: "names classes as class_key(seed, qi, …) does, so that they can be found again (default: random)",
 };
@@ -113,7 +113,7 @@ pub(super) fn take_versus(given: &mut Given) -> Result<Option<Versus>> {
 }
 
 /// With a key from the call's seed, if there is one.
-fn seeded(given: &mut Given, mut spec: ClassesSpec) -> Result<ClassesSpec> {
+pub(super) fn seeded(given: &mut Given, mut spec: ClassesSpec) -> Result<ClassesSpec> {
     if let Some(seed) = given.seed()? {
         spec.key = ClassKey::from_seed(&seed);
     }

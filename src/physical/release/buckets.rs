@@ -90,7 +90,8 @@ impl BlockWork for BucketWork {
         let domains = domains_of(rows)?;
         let individuals = individuals(layout, rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
-        let encoded = EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, false)?;
+        let encoded =
+            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[None], false)?;
 
         let timer = metrics.forming.timer();
         let people = self.people(&individuals, &encoded)?;

@@ -4,22 +4,33 @@ use std::ops::Range;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
 
 use super::super::block::domains_of;
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
 use crate::algorithm::{Algorithm, Classes};
-use crate::coding::{EncodedBlock, Published, publish};
+use crate::coding::{ColumnCategories, EncodedBlock, Published, publish};
 use crate::model::{Member, Model};
-use crate::spec::Spec;
+use crate::spec::{Spec, column_categories};
 use crate::table::Block;
-use crate::verify;
+use crate::verify::{self, Listed, Requirement, SensitiveColumn, SensitiveTable, Sensitivity};
 
 /// Forms classes, publishes and verifies them.
 pub(super) struct ClassWork {
     context: Context,
     model: Box<dyn Model>,
     algorithm: Box<dyn Algorithm>,
+    /// The categories of each sensitive column that has them.
+    categories: Vec<Option<ColumnCategories>>,
+    twin: Twin,
+}
+
+/// The verifier's own reading of the spec.
+enum Twin {
+    /// What is counted in a class.
+    Counts(Requirement),
+    /// What is counted of each sensitive attribute, and how many individuals a class has.
+    Sensitivity(Sensitivity),
 }
 
 impl PublishedRows for Published {
@@ -43,8 +54,14 @@ impl BlockWork for ClassWork {
         let domains = domains_of(rows)?;
         let individuals = individuals(layout, rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
-        let normalize = spec.normalize;
-        let encoded = EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, normalize)?;
+        let encoded = EncodedBlock::try_new(
+            &individuals,
+            kinds,
+            &ladders,
+            &domains,
+            &self.categories,
+            spec.normalize,
+        )?;
         let block = &encoded.block;
 
         let timer = metrics.forming.timer();
@@ -86,27 +103,84 @@ impl ClassWork {
         Ok(Self {
             model: context.spec.model()?,
             algorithm: context.spec.algorithm()?,
+            categories: column_categories(&context.spec, &context.layout)?,
+            twin: twin(&context.spec)?,
             context,
         })
     }
 
     /// Checks the published rows with code that knows nothing of how they came about.
     fn verify(&self, published: &Published) -> Result<()> {
-        let spec = &self.context.spec;
-        let requirement = requirement(spec)?;
+        match &self.twin {
+            Twin::Counts(requirement) => self.verify_counts(published, 0, requirement),
+            Twin::Sensitivity(requirement) => {
+                let k = requirement.individuals();
+                for column in 0..self.categories.len() {
+                    self.verify_counts(published, column, &Requirement::IrK { k })?;
+                }
+                self.verify_sensitivity(published, requirement)
+            }
+        }
+    }
+
+    fn verify_counts(
+        &self,
+        published: &Published,
+        sensitive: usize,
+        requirement: &Requirement,
+    ) -> Result<()> {
         let rows = verify::Published::try_new(
             &published.tuples,
             published.tuple_of_record.values(),
             &published.individual,
-            &published.records[0],
+            &published.records[sensitive],
         )?;
-        verify::verify(&rows, &requirement).map_err(|violation| {
-            internal_datafusion_err!(
-                "{}: nothing is published, because the result failed its verification: {violation}",
-                spec.function()
-            )
-        })?;
+        let attained = verify::verify(&rows, requirement);
+        attained.map_err(|violation| self.failed(&violation))?;
         Ok(())
+    }
+
+    fn verify_sensitivity(&self, published: &Published, requirement: &Sensitivity) -> Result<()> {
+        let columns = self.categories.iter().zip(&published.records);
+        let columns = columns.map(|(categories, values)| SensitiveColumn {
+            values,
+            listed: categories.as_ref().map(|c| Listed {
+                values: &c.values,
+                category: &c.category,
+                categories: c.categories,
+            }),
+        });
+        let table = SensitiveTable::try_new(
+            &published.tuples,
+            published.tuple_of_record.values(),
+            &published.individual,
+            &columns.collect::<Vec<_>>(),
+        )?;
+        if table.uncategorised_records > 0 {
+            return Err(self.failed(&"it has values without a category"));
+        }
+        let attained = verify::check_sensitivity(&table.records(), requirement)
+            .map_err(|violation| self.failed(&violation))?;
+        let spec = &self.context.spec;
+        let bounded = spec.parameter("max_category_share").is_some();
+        if spec.parameter("alpha").is_some() && !bounded && attained.classes > 0 {
+            let share = attained.largest_category_share;
+            log::warn!(
+                "{}: alpha bounds no share: in a class, {} of {} individuals have a value of one category; \
+                 max_category_share bounds it",
+                spec.function(),
+                share.numerator(),
+                share.denominator(),
+            );
+        }
+        Ok(())
+    }
+
+    fn failed(&self, reason: &dyn std::fmt::Display) -> DataFusionError {
+        internal_datafusion_err!(
+            "{}: nothing is published, because the result failed its verification: {reason}",
+            self.context.spec.function()
+        )
     }
 
     fn count(&self, block: &Block, classes: &Classes, look_alikes: u64) {
@@ -147,9 +221,12 @@ impl ClassWork {
     }
 }
 
-/// The verifier's own reading of the spec.
-fn requirement(spec: &Spec) -> Result<verify::Requirement> {
+fn twin(spec: &Spec) -> Result<Twin> {
     let name = spec.model_entry()?.name;
-    verify::Requirement::named(name, |parameter| spec.parameter(parameter))
+    let parameter = |parameter: &str| spec.parameter(parameter);
+    let counts = || Requirement::named(name, parameter).map(Twin::Counts);
+    let sensitivity = Sensitivity::named(name, parameter).map(Twin::Sensitivity);
+    sensitivity
+        .or_else(counts)
         .ok_or_else(|| internal_datafusion_err!("the verifier does not know the model '{name}'"))
 }
