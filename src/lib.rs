@@ -42,18 +42,19 @@ pub use functions::{
 };
 pub use logical::{
     AnonymizeNode, ClassesNode, CoverNode, LossNode, Measured, MeasuredNode, ReportNode, anonymize,
+    sub_tables,
 };
 pub use measure::{
     AuditCall, ClassesSpec, CoverSpec, LossCall, LossColumn, LossSpec, Report, Versus,
 };
 pub use physical::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
-    PseudonymizeExec, ReportExec, Summary,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
+    ProfileExec, PseudonymizeExec, ReportExec, Summary,
 };
 pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
-    BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, Form, FunctionEntry, GivenDomain,
-    INDIVIDUAL, LocalStrategy, Notation, NullId, NullSensitive, Output, Secrecy, SmallPatterns,
-    Spec,
+    ANATOMY_ARGUMENTS, BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, Form, FunctionEntry,
+    GivenDomain, INDIVIDUAL, LocalStrategy, Notation, NullId, NullSensitive, Output, Secrecy,
+    SmallPatterns, Spec,
 };

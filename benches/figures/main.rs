@@ -10,6 +10,7 @@ mod identity_reserved;
 mod p_sensitive;
 mod page;
 mod plot;
+mod slppa;
 
 use std::path::Path;
 use std::process::Command;
@@ -23,6 +24,7 @@ const PAPERS: &[Paper] = &[
     ("identity_reserved", identity_reserved::figures),
     ("buckets", buckets::figures),
     ("p_sensitive", p_sensitive::figures),
+    ("slppa", slppa::figures),
 ];
 
 fn main() -> Result<()> {

@@ -115,6 +115,21 @@ impl Prior {
         }
     }
 
+    /// From the number of individuals with some sensitive values. The others are in no group, and none of them has a share
+    /// of more than δ, so that it makes no difference to a group whether it lacks them.
+    pub fn with_others(counts: Vec<u64>, individuals: u64) -> Result<Self, DivideError> {
+        let known = Self::try_new(counts)?;
+        if known.individuals > individuals || individuals > MOST_INDIVIDUALS {
+            return Err(DivideError::Malformed(
+                "sensitive values have more individuals than there are",
+            ));
+        }
+        Ok(Self {
+            individuals,
+            ..known
+        })
+    }
+
     /// The prior of a table that is all there is; its sensitive codes are below the number of individuals.
     pub fn of(individuals: &Individuals) -> Result<Self, DivideError> {
         let most = individuals.sensitive.iter().max();

@@ -13,8 +13,8 @@ use crate::algorithm::Cancel;
 pub enum Method {
     /// Sub-tables by entropy and contingency, groups by all four bounds (Yao et al. 2021).
     Slppa,
-    /// As [`Method::Slppa`], but groups are formed among similar individuals: regions that Mondrian finds under all four
-    /// bounds are divided each on its own. Takes longer, and count queries come out nearer to the truth.
+    /// Sub-tables as [`Method::Slppa`], groups of similar individuals as [`Method::Slicing`], of which those that violate
+    /// α, γ or δ take in others. Takes longer, and count queries come out nearer to the truth.
     SlppaSimilar,
     /// Each column its own sub-table (Rajaei et al. 2015). Its two bounds are β, and γ, which it calls α.
     Asn,

@@ -1,6 +1,7 @@
 //! Anatomization: exact values are published, and the links between them are cut (Yao et al. 2021, SLPPA).
 //!
 //! ```text
+//!   a pass over the table ──► TableProfile ──► Learned                what every block is told about the whole table
 //!   columns ──► DivisionStatistics ──► Associations ──► Division      which columns share a sub-table
 //!   individuals, Division, Prior, Requirements ──► Method::groups ──► Groups   who shares a group
 //!   Groups, group ids ──► publish ──► Published      (gid, sub-tuple, count) and (gid, sensitive value, count)
@@ -20,16 +21,19 @@
 //! every tie goes to the smaller number. Corrections to the paper are marked by their number in docs/papers.md.
 
 mod assign;
+mod coded;
 mod counter;
 mod division;
 mod estimate;
 mod exact;
 mod groups;
 mod individuals;
+mod learned;
 mod mend;
 mod method;
 mod mix;
 mod mondrian;
+mod profile;
 mod publish;
 mod requirement;
 mod slicing;
@@ -39,11 +43,14 @@ mod statistics;
 #[cfg(test)]
 mod example;
 
+pub use coded::CodedBlock;
 pub use division::{Division, DivisionError, DivisionReport};
 pub use estimate::{CountEstimate, RelativeErrors, relative_error};
 pub use groups::{DivideError, Groups};
 pub use individuals::{Individuals, Prior};
+pub use learned::{Ask, Learned, SubTables, TooSmall};
 pub use method::Method;
+pub use profile::TableProfile;
 pub use publish::{Published, Row, publish};
 pub use requirement::{Infeasible, Requirements, Shortfall};
 pub use statistics::{

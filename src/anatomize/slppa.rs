@@ -40,7 +40,8 @@ pub(super) fn divide(
     )
 }
 
-/// Divides individuals into regions that satisfy all bounds, and each of these into groups that do.
+/// Divides individuals into groups of similar ones: regions that Mondrian finds under β, as Slicing does, of which those that
+/// violate another bound take in others.
 pub(super) fn divide_similar(
     individuals: &Individuals,
     division: &Division,
@@ -56,15 +57,22 @@ pub(super) fn divide_similar(
         |rules, tally| {
             let everybody = everybody(rules, tally)?;
             let run = Run { rules, cancel };
-            // A region must satisfy γ as one group, or it might not be divisible; all individuals are the first region.
-            if !tally.gamma_holds(rules) {
-                return Ok(Groups::new(run.divide(&everybody, tally)?));
+            let only_beta = Requirements {
+                alpha: None,
+                gamma: None,
+                delta: None,
+                ..*requirements
+            };
+            let only_beta = Rules::new(only_beta, &[], individuals, prior);
+            let mut regions =
+                mondrian::regions(individuals, &only_beta, &mut only_beta.tally(), cancel)?;
+            // In a random order: neighbours violate the same bounds, and would not help each other.
+            regions.sort_unstable_by_key(|region| region.iter().min().copied());
+            let faulty = run.faulty(rules, &regions, tally)?;
+            match Mender::new(rules, regions, tally, cancel).mend(faulty)? {
+                Some(groups) => Ok(Groups::new(groups)),
+                None => Ok(Groups::new(run.divide(&everybody, tally)?)),
             }
-            let mut groups = vec![];
-            for region in mondrian::regions(individuals, rules, tally, cancel)? {
-                groups.extend(run.divide(&region, tally)?);
-            }
-            Ok(Groups::new(groups))
         },
     )
 }

@@ -173,6 +173,23 @@ impl DivisionStatistics {
         }
     }
 
+    /// How many individuals have the most frequent tuple of these columns, at most: as many as have the most frequent
+    /// value of any of them, or the most frequent pair of bins of any two.
+    pub fn tuple_at_most(&self, columns: &[usize]) -> u64 {
+        let single = columns.iter().filter_map(|c| self.values[*c].most());
+        let pairs = columns.iter().flat_map(|b| {
+            let before = columns.iter().filter(move |a| *a < b);
+            before.filter_map(|a| self.pairs[pair(*a, *b)].iter().copied().max())
+        });
+        single.chain(pairs).min().unwrap_or(self.individuals)
+    }
+
+    /// Bytes held, roughly.
+    pub fn size(&self) -> usize {
+        let values: usize = self.values.iter().map(Values::size).sum();
+        values + self.pairs.len() * SLOTS * SLOTS * size_of::<u64>()
+    }
+
     /// Weights and coefficients of what was counted.
     pub fn finish(&self) -> Associations {
         let columns = 0..self.bins.len();

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::{decode, encode};
 use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
-    PseudonymizeExec, ReportExec,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
+    ProfileExec, PseudonymizeExec, ReportExec,
 };
 use crate::spec::{Layout, Spec};
 
@@ -48,6 +48,7 @@ struct AnonymizeMessage {
 enum Operator {
     Anonymize,
     Block,
+    Division,
     Individuals,
     Profile,
     Pseudonymize,
@@ -137,6 +138,11 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 layout()?,
                 Arc::clone(input),
             )?),
+            (Operator::Division, [profile]) => Arc::new(DivisionExec::try_new(
+                Arc::clone(&spec),
+                layout()?,
+                Arc::clone(profile),
+            )?),
             (Operator::Block, [profile, individuals]) => Arc::new(BlockExec::try_new(
                 Arc::clone(&spec),
                 layout()?,
@@ -183,6 +189,8 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
             (Operator::Individuals, n.spec(), n.layout().canonical())
         } else if let Some(n) = plan.downcast_ref::<BlockExec>() {
             (Operator::Block, n.spec(), n.layout().canonical())
+        } else if let Some(n) = plan.downcast_ref::<DivisionExec>() {
+            (Operator::Division, n.spec(), n.layout().canonical())
         } else if let Some(n) = plan.downcast_ref::<AnonymizeExec>() {
             (Operator::Anonymize, n.spec(), n.layout().canonical())
         } else {

@@ -11,7 +11,9 @@ use crate::algorithm::ALGORITHMS;
 use crate::coding::BUILT_IN;
 use crate::error;
 use crate::model;
-use crate::spec::{BlockSize, Choice, FUNCTIONS, Form, GivenDomain, Spec};
+use crate::spec::{
+    ANATOMY_ARGUMENTS, BlockSize, Choice, FUNCTIONS, Form, GivenDomain, NOT_FOR_ANATOMY, Spec,
+};
 
 pub(super) use local::plan_flags;
 
@@ -160,7 +162,13 @@ pub(super) fn read(
             }
             Refusal::Reason(reason) => error::argument(function, name, reason),
         };
-        spec = if let Some(entry) = arguments_of(function).find(|a| a.name == name) {
+        let useless = NOT_FOR_ANATOMY.iter().find(|(a, _)| a == name);
+        if let (Some((_, reason)), true) = (useless, spec.is_anatomy()) {
+            return Err(error::argument(function, name, reason));
+        }
+        spec = if name == "division" && spec.is_anatomy() {
+            read_division(spec, value).map_err(refuse)?
+        } else if let Some(entry) = arguments_of(function).find(|a| a.name == name) {
             (entry.read)(spec, value, load).map_err(refuse)?
         } else if name == "categories" && parameters(function).any(|p| p == name) {
             read_categories(spec, value, load).map_err(refuse)?
@@ -184,6 +192,9 @@ fn arguments_of(function: &str) -> impl Iterator<Item = &'static ArgumentEntry> 
     let common = ARGUMENTS
         .iter()
         .filter(move |a| !buckets || a.name != "algorithm");
+    let anatomy = Spec::new(function).is_anatomy();
+    let useless = move |name: &str| anatomy && NOT_FOR_ANATOMY.iter().any(|(a, _)| *a == name);
+    let common = common.filter(move |a| !useless(a.name));
     common.chain(own)
 }
 
@@ -194,11 +205,14 @@ fn form(function: &str) -> Option<Form> {
 
 /// Parameters of the function's models and options of all algorithms.
 fn parameters(function: &str) -> impl Iterator<Item = &'static str> {
+    let anatomy = Spec::new(function).is_anatomy();
     let models = model::offered_by(function).flat_map(|m| m.parameters);
     let classes = form(function) == Some(Form::Classes);
     let algorithms = ALGORITHMS.iter().filter(move |_| classes);
     let algorithms = algorithms.flat_map(|a| a.options);
-    models.chain(algorithms).map(|p| p.name)
+    let parameters = models.chain(algorithms).map(|p| p.name);
+    let anatomizing = ANATOMY_ARGUMENTS.iter().map(|(name, _)| *name);
+    parameters.chain(anatomizing.filter(move |_| anatomy))
 }
 
 fn unknown(function: &str, name: &str) -> DataFusionError {
@@ -249,6 +263,20 @@ fn read_block(spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Re
         "must be 'all' or a number of individuals of at least 1, such as 25000".to_owned()
     })?;
     Ok(spec.with_block(block))
+}
+
+fn read_division(spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
+    let tables = match value {
+        Argument::List(tables) => tables
+            .iter()
+            .map(Argument::names)
+            .collect::<Option<Vec<_>>>(),
+        _ => None,
+    };
+    let tables = tables
+        .filter(|tables| !tables.is_empty())
+        .ok_or("must be a list of lists of columns, such as [[age, zip], [gender, job]]")?;
+    Ok(spec.with_division(tables))
 }
 
 fn read_hierarchies(

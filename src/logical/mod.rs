@@ -5,9 +5,11 @@ mod filters;
 mod frame;
 mod measured;
 mod report;
+mod sub_tables;
 
 pub use anonymize::AnonymizeNode;
 pub use frame::anonymize;
 pub use measured::{ClassesNode, CoverNode, LossNode, Measured, MeasuredNode};
 pub use report::ReportNode;
 pub(crate) use report::report;
+pub use sub_tables::sub_tables;

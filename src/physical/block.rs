@@ -1,15 +1,17 @@
 //! [`BlockExec`]: similar individuals, together.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use datafusion::arrow::array::{
     ArrayRef, AsArray, BinaryArray, DictionaryArray, RecordBatch, UInt8Array, UInt32Array,
+    UInt64Array,
 };
 use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::metrics::{
@@ -21,11 +23,15 @@ use datafusion::physical_plan::{
     InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
 use super::operator::{properties, show};
+use crate::anatomize::{Learned, TableProfile, TooSmall};
 use crate::coding::{
     Domain, Domains, EXACT_VALUES, Keys, Ladder, Profile, QiColumn, Router, mask_taxonomy,
+    own_values, rows,
 };
 use crate::error;
 use crate::spec::{BlockSize, Blocks, Layout, Spec, StatedDomain, stated_domains};
@@ -51,9 +57,19 @@ pub struct BlockExec {
 /// What the profile tells.
 #[derive(Debug)]
 struct Routes {
-    router: Router,
-    /// The domains as every row carries them.
-    domains: BinaryArray,
+    way: Way,
+    /// What the blocks need to know of the whole table, as every row carries it.
+    learned: BinaryArray,
+    /// The memory of the way, held by the streams that use it.
+    reserved: Weak<MemoryReservation>,
+}
+
+/// How individuals find their block.
+#[derive(Debug)]
+enum Way {
+    Router(Router),
+    /// By random order, with the number of individuals that have the same sensitive value.
+    Anatomy(Learned, TableProfile),
 }
 
 impl BlockExec {
@@ -167,6 +183,7 @@ impl ExecutionPlan for BlockExec {
             layout: Arc::clone(&self.layout),
             stated: Arc::clone(&self.stated),
             outside: vec![0; self.layout.qi_count()],
+            reserved: Mutex::default(),
         };
         let stream = async_stream::try_stream! {
             let routes = routes
@@ -174,6 +191,7 @@ impl ExecutionPlan for BlockExec {
                 .await
                 .as_ref()
                 .map_err(DataFusionError::from)?;
+            let _reserved = routes.reserved.upgrade();
             while let Some(batch) = individuals.next().await {
                 let batch = batch?;
                 let timer = baseline.elapsed_compute().timer();
@@ -200,6 +218,8 @@ struct Assigner {
     stated: Arc<Vec<Option<StatedDomain>>>,
     /// Individuals with a value outside the stated domain, per quasi-identifier.
     outside: Vec<u64>,
+    /// Memory that was reserved while learning.
+    reserved: Mutex<Option<Arc<MemoryReservation>>>,
 }
 
 impl Assigner {
@@ -209,6 +229,13 @@ impl Assigner {
         profiles: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
     ) -> Result<Routes> {
+        if self.spec.is_anatomy() {
+            let (profile, reservation) = merged_profiles(&self.spec, profiles, context).await?;
+            let reserved = Arc::new(reservation);
+            let routes = self.anatomy(profile, Arc::downgrade(&reserved));
+            *self.reserved.lock() = Some(reserved);
+            return routes;
+        }
         let one_row = self.spec.one_row_per_individual();
         let mut profile = Profile::new(&self.layout.kinds, one_row);
         let mut batches = profiles.execute(0, context)?;
@@ -235,8 +262,48 @@ impl Assigner {
         let bytes = serde_json::to_vec(&domains)
             .map_err(|_| exec_datafusion_err!("the domains cannot be sent"))?;
         Ok(Routes {
-            router,
-            domains: BinaryArray::from_iter_values([bytes]),
+            way: Way::Router(router),
+            reserved: Weak::new(),
+            learned: BinaryArray::from_iter_values([bytes]),
+        })
+    }
+
+    /// Divides the quasi-identifiers, and the table into as many blocks as the bounds allow.
+    fn anatomy(&self, profile: TableProfile, reserved: Weak<MemoryReservation>) -> Result<Routes> {
+        let function = self.spec.function();
+        let ask = self.spec.anatomy()?;
+        let division = profile
+            .division(&ask)
+            .map_err(|e| error::argument(function, "tables:", e.to_string()))?;
+        let size = match self.spec.block() {
+            BlockSize::All => None,
+            BlockSize::Individuals(n) => Some(n),
+        };
+        // A table of one block is refused there, with all bounds that stand in the way.
+        if size.is_some_and(|size| profile.individuals() > size) {
+            profile.feasible(&ask).map_err(|infeasible| {
+                let message = format!("the bounds cannot be reached: {infeasible}");
+                error::data(function, message)
+            })?;
+        }
+        let adjust = !self.spec.block_is_given();
+        let learned = Learned::new(&profile, division, &ask.requirements, size, adjust);
+        let learned = learned.map_err(|TooSmall { smallest }| {
+            let larger = smallest.map_or_else(String::new, |n| format!("at least {n}, or "));
+            error::data(
+                function,
+                format!(
+                    "block is too small for these bounds: by chance a block may be impossible to divide; \
+                     use {larger}block => 'all', or leave it out"
+                ),
+            )
+        })?;
+        let bytes = serde_json::to_vec(&learned)
+            .map_err(|_| exec_datafusion_err!("the division cannot be sent"))?;
+        Ok(Routes {
+            way: Way::Anatomy(learned, profile),
+            reserved,
+            learned: BinaryArray::from_iter_values([bytes]),
         })
     }
 
@@ -266,6 +333,12 @@ impl Assigner {
     }
 
     fn assign(&mut self, batch: &RecordBatch, routes: &Routes) -> Result<RecordBatch> {
+        let router = match &routes.way {
+            Way::Anatomy(learned, profile) => {
+                return self.anatomized(batch, learned, profile, routes);
+            }
+            Way::Router(router) => router,
+        };
         let columns: Vec<QiColumn> = batch.columns()[2..2 + self.layout.qi_count()]
             .iter()
             .map(|column| QiColumn::new(column, self.layout.covers()))
@@ -278,17 +351,51 @@ impl Assigner {
         self.count_outside(&columns, &keys, batch.num_rows());
 
         let orders = batch.column(0).as_primitive::<UInt64Type>().values();
-        let blocks = orders.iter().enumerate().map(|(i, order)| {
-            routes
-                .router
-                .route(*order, &keys, |c| columns[c].positions(i).start)
-        });
+        let blocks = orders
+            .iter()
+            .enumerate()
+            .map(|(i, order)| router.route(*order, &keys, |c| columns[c].positions(i).start));
         let blocks = UInt32Array::from_iter_values(blocks);
+        self.told(batch, blocks, routes, None)
+    }
+
+    /// Individuals with their block, and what it needs to know.
+    fn told(
+        &self,
+        batch: &RecordBatch,
+        blocks: UInt32Array,
+        routes: &Routes,
+        whole: Option<ArrayRef>,
+    ) -> Result<RecordBatch> {
         let zeros = UInt8Array::from(vec![0; batch.num_rows()]);
-        let domains = DictionaryArray::try_new(zeros, Arc::new(routes.domains.clone()))?;
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(blocks), Arc::new(domains)];
+        let learned = DictionaryArray::try_new(zeros, Arc::new(routes.learned.clone()))?;
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(blocks), Arc::new(learned)];
         columns.extend(batch.columns().iter().cloned());
+        columns.extend(whole);
         Ok(RecordBatch::try_new(self.layout.blocks(), columns)?)
+    }
+
+    /// Routes individuals by their order, and says how many others have their sensitive value.
+    fn anatomized(
+        &self,
+        batch: &RecordBatch,
+        learned: &Learned,
+        profile: &TableProfile,
+        routes: &Routes,
+    ) -> Result<RecordBatch> {
+        let orders = batch.column(0).as_primitive::<UInt64Type>().values();
+        let blocks = UInt32Array::from_iter_values(orders.iter().map(|o| learned.block(*o)));
+        let (_, records) = own_values(batch.column(2 + self.layout.qi_count()).as_list());
+        let sensitive = rows(&records.as_struct().columns()[..1])?;
+        let known: Option<Vec<u64>> = sensitive.iter().map(|v| profile.having(v.data())).collect();
+        let known = known.ok_or_else(|| {
+            error::data(
+                self.spec.function(),
+                "the input gave other rows when it was read again; store it in a table first",
+            )
+        })?;
+        let whole: ArrayRef = Arc::new(UInt64Array::from(known));
+        self.told(batch, blocks, routes, Some(whole))
     }
 
     fn count_outside(&mut self, columns: &[QiColumn], keys: &[Keys], individuals: usize) {
@@ -322,16 +429,35 @@ impl Assigner {
     }
 }
 
+/// Merges the profiles of all partitions for an anatomizing function.
+pub(super) async fn merged_profiles(
+    spec: &Spec,
+    profiles: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> Result<(TableProfile, MemoryReservation)> {
+    let reservation = MemoryConsumer::new("TableProfile").register(context.memory_pool());
+    let mut profile = TableProfile::new(spec.qi().len());
+    let mut batches = profiles.execute(0, context)?;
+    while let Some(batch) = batches.next().await {
+        for bytes in batch?.column(0).as_binary::<i32>().iter().flatten() {
+            let part = TableProfile::from_bytes(bytes);
+            profile.merge(part.ok_or_else(|| exec_datafusion_err!("a profile cannot be read"))?);
+            reservation.try_resize(profile.size())?;
+        }
+    }
+    Ok((profile, reservation))
+}
+
 fn received(bytes: &[u8]) -> Result<Profile> {
     serde_json::from_slice(bytes).map_err(|_| exec_datafusion_err!("a profile cannot be read"))
 }
 
-/// The domains that came with a block's rows.
-pub(super) fn domains_of(batch: &RecordBatch) -> Result<Domains> {
+/// What came with a block's rows about the whole table.
+pub(super) fn learned_of<T: DeserializeOwned>(batch: &RecordBatch) -> Result<T> {
     let dictionary = batch
         .column(1)
         .as_dictionary::<datafusion::arrow::datatypes::UInt8Type>();
-    let domains = dictionary
+    let learned = dictionary
         .keys()
         .values()
         .first()
@@ -342,5 +468,5 @@ pub(super) fn domains_of(batch: &RecordBatch) -> Result<Domains> {
                 .value(usize::from(*key))
         })
         .and_then(|bytes| serde_json::from_slice(bytes).ok());
-    domains.ok_or_else(|| exec_datafusion_err!("the domains cannot be read"))
+    learned.ok_or_else(|| exec_datafusion_err!("what a block needs to know cannot be read"))
 }

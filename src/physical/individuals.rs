@@ -32,7 +32,7 @@ use super::operator::{ascending, column, only_child, properties, show};
 use crate::coding::{ColumnCategories, rows};
 use crate::error;
 use crate::spec::{
-    Choice, Contradictory, Layout, NullSensitive, PSEUDONYM_BYTES, Spec, column_categories,
+    Choice, Contradictory, Form, Layout, NullSensitive, PSEUDONYM_BYTES, Spec, column_categories,
 };
 
 /// Gathers the records of each individual into one row, and each distinct record once.
@@ -432,7 +432,7 @@ impl Gatherer {
                 function,
                 format!(
                     "at least {individuals} more than one record; this function publishes one record of each \
-                     individual: choose it in a subquery"
+                     individual: choose it in a subquery, or use anonymize_eir, which protects many records"
                 ),
             ));
         }
@@ -464,7 +464,7 @@ impl Gatherer {
         let nulls = self.counts.null_sensitive.value() as u64;
         if nulls > 0
             && self.spec.null_sensitive == NullSensitive::Error
-            && self.spec.one_record_each()
+            && self.spec.form() == Some(Form::Buckets)
         {
             let semi = self.spec.semi_sensitive();
             let semi = semi.iter().map(|(name, _)| *name);

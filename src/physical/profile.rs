@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, BinaryArray, BooleanArray, RecordBatch};
-use datafusion::arrow::compute::filter_record_batch;
+use datafusion::arrow::array::{Array, AsArray, BinaryArray, BooleanArray, RecordBatch};
+use datafusion::arrow::compute::{filter_record_batch, is_not_null};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, exec_datafusion_err};
@@ -23,10 +23,12 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::operator::{only_child, properties, show};
-use crate::coding::{Kind, Profile};
+use crate::anatomize::TableProfile;
+use crate::coding::{Kind, Profile, rows};
 use crate::spec::Spec;
 
-/// Learns, per partition, the domains of the quasi-identifiers and a sample of individuals.
+/// Learns, per partition, the domains of the quasi-identifiers and a sample of individuals; or, for anatomization, how
+/// the quasi-identifiers hang together and how often each sensitive value occurs.
 ///
 /// The sample holds the individuals with the smallest random order, whatever the order, files and partitions of the
 /// input are. Emits one row with the profile of the partition; [`BlockExec`](super::BlockExec) merges them.
@@ -41,7 +43,7 @@ pub struct ProfileExec {
 
 impl ProfileExec {
     /// Over an input whose first columns are those of [`PseudonymizeExec`](super::PseudonymizeExec): order,
-    /// pseudonym, quasi-identifiers.
+    /// pseudonym, quasi-identifiers; and the sensitive column, where the form needs it.
     pub fn try_new(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let schema = input.schema();
         let kinds = (0..spec.qi().len())
@@ -121,21 +123,18 @@ impl ExecutionPlan for ProfileExec {
             .register(context.memory_pool());
         let mut input = self.input.execute(partition, context)?;
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let kinds = self.kinds.clone();
-        let one_row = self.spec.one_row_per_individual();
+        let mut learner = Learner::new(&self.spec, self.kinds.clone());
         let stream = async_stream::try_stream! {
-            let mut profile = Profile::new(&kinds, one_row);
             while let Some(batch) = input.next().await {
-                let batch = if one_row { batch? } else { one_row_per_run(&batch?)? };
+                let batch = batch?;
                 let timer = baseline.elapsed_compute().timer();
-                let order = batch.column(0).as_primitive::<UInt64Type>();
-                profile.update(&kinds, order, &batch.columns()[2..2 + kinds.len()])?;
+                learner.update(&batch)?;
                 timer.done();
-                reservation.try_resize(profile.size())?;
+                reservation.try_resize(learner.size())?;
             }
-            profile.finish();
-            let bytes = serde_json::to_vec(&profile)
-                .map_err(|_| exec_datafusion_err!("the profile cannot be sent"))?;
+            let bytes = learner
+                .into_bytes()
+                .ok_or_else(|| exec_datafusion_err!("the profile cannot be sent"))?;
             let profile = BinaryArray::from_iter_values([bytes]);
             yield RecordBatch::try_new(Self::schema(), vec![Arc::new(profile)])?.record_output(&baseline);
         };
@@ -150,10 +149,86 @@ impl ExecutionPlan for ProfileExec {
     }
 }
 
+/// Learns what the spec's form needs to know of the whole table.
+struct Learner {
+    kinds: Vec<Kind>,
+    one_row: bool,
+    learned: Learned,
+}
+
+enum Learned {
+    Classes(Profile),
+    Anatomy(TableProfile),
+}
+
+impl Learner {
+    fn new(spec: &Spec, kinds: Vec<Kind>) -> Self {
+        let one_row = spec.one_row_per_individual();
+        let learned = match spec.is_anatomy() {
+            true => Learned::Anatomy(TableProfile::new(kinds.len())),
+            false => Learned::Classes(Profile::new(&kinds, one_row)),
+        };
+        Self {
+            kinds,
+            one_row,
+            learned,
+        }
+    }
+
+    fn update(&mut self, batch: &RecordBatch) -> Result<()> {
+        let qi = 2..2 + self.kinds.len();
+        match &mut self.learned {
+            Learned::Classes(profile) => {
+                let distinct;
+                let batch = match self.one_row {
+                    true => batch,
+                    false => {
+                        distinct = one_row_per_run(batch)?;
+                        &distinct
+                    }
+                };
+                let order = batch.column(0).as_primitive::<UInt64Type>();
+                profile.update(&self.kinds, order, &batch.columns()[qi])?;
+            }
+            Learned::Anatomy(profile) => {
+                let sensitive = batch.column(qi.end);
+                let known;
+                let batch = match sensitive.null_count() {
+                    0 => batch,
+                    _ => {
+                        known = filter_record_batch(batch, &is_not_null(sensitive)?)?;
+                        &known
+                    }
+                };
+                let sensitive = rows(&batch.columns()[qi.end..=qi.end])?;
+                profile.update(&self.kinds, &batch.columns()[qi], &sensitive)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        match &self.learned {
+            Learned::Classes(profile) => profile.size(),
+            Learned::Anatomy(profile) => profile.size(),
+        }
+    }
+
+    fn into_bytes(self) -> Option<Vec<u8>> {
+        match self.learned {
+            Learned::Classes(mut profile) => {
+                profile.finish();
+                serde_json::to_vec(&profile).ok()
+            }
+            Learned::Anatomy(profile) => profile.to_bytes(),
+        }
+    }
+}
+
 /// Drops records that repeat the individual and the quasi-identifiers of the record before them.
 fn one_row_per_run(batch: &RecordBatch) -> Result<RecordBatch> {
     let order = batch.column(0).as_primitive::<UInt64Type>().values();
-    let rows = crate::coding::rows(&batch.columns()[2..])?;
+    let rows = rows(&batch.columns()[2..])?;
     let new = |i: usize| i == 0 || order[i] != order[i - 1] || rows.row(i) != rows.row(i - 1);
     let mask: BooleanArray = (0..batch.num_rows()).map(|i| Some(new(i))).collect();
     Ok(filter_record_batch(batch, &mask)?)

@@ -20,10 +20,10 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 
 use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, IndividualsExec, LossExec, ProfileExec,
-    PseudonymizeExec, ReportExec,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
+    ProfileExec, PseudonymizeExec, ReportExec,
 };
-use crate::spec::{Layout, Spec};
+use crate::spec::{Form, Layout, Spec};
 
 /// Plans the nodes of this crate. Compose it with others when your session has a query planner of its own.
 #[derive(Debug, Default)]
@@ -121,9 +121,11 @@ impl ExtensionPlanner for AnonymizePlanner {
 fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let layout = Arc::new(Layout::try_new(spec, input.schema())?);
 
-    // The profile reads the id and the quasi-identifiers only, in a pass of its own.
+    // The profile reads the id and the quasi-identifiers only, in a pass of its own; and the sensitive column, which stands
+    // after them, if the form needs to know it.
     let profiled = reset_plan_states(Arc::clone(&input))?;
-    let columns = (0..=spec.qi().len()).map(|i| {
+    let last = spec.qi().len() + usize::from(spec.is_anatomy());
+    let columns = (0..=last).map(|i| {
         let name = profiled.schema().field(i).name().clone();
         (
             Arc::new(Column::new(&name, i)) as Arc<dyn PhysicalExpr>,
@@ -137,6 +139,10 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
     let profiled = Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), profiled)?);
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
+    if spec.entry()?.form == Form::Division {
+        let division = DivisionExec::try_new(Arc::clone(spec), layout, profile)?;
+        return Ok(Arc::new(division));
+    }
 
     let tagged = Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), input)?);
     let individuals = IndividualsExec::try_new(Arc::clone(spec), Arc::clone(&layout), tagged)?;

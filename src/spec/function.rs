@@ -26,6 +26,10 @@ pub enum Form {
     Classes,
     /// One record each, with local groups of quasi-identifiers and secret values in buckets.
     Buckets,
+    /// Their exact values in sub-tables that only the id of a group links.
+    Anatomy,
+    /// Nothing: which quasi-identifiers would share a sub-table, and why.
+    Division,
 }
 
 /// Who shares a block.
@@ -70,6 +74,22 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         blocks: Blocks::Similar,
         block: 25_000,
         several_sensitive: true,
+    },
+    FunctionEntry {
+        name: "anatomize_slppa",
+        help: "exact values in sub-tables that only groups link: the (alpha, beta, gamma, delta) model",
+        form: Form::Anatomy,
+        blocks: Blocks::Random,
+        block: 250_000,
+        several_sensitive: false,
+    },
+    FunctionEntry {
+        name: "anatomize_division",
+        help: "which quasi-identifiers would share a sub-table of anatomize_slppa, and why",
+        form: Form::Division,
+        blocks: Blocks::Random,
+        block: 250_000,
+        several_sensitive: false,
     },
 ];
 

@@ -6,7 +6,7 @@
 //! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone, values of a given hierarchy are leaves
 //! individuals __order, __pseudonym, qi…, __records             one row per individual
 //! blocks      __block, __domains, then as individuals
-//! published   individual, qi'…, sensitive, keep…              as the function's form says
+//! published   individual, qi'…, sensitive, keep…             or subtable, gid, qi…, sensitive, count              as the function's form says
 //! ```
 //!
 //! All schemas are built from scratch: nothing but names and types survives of the input's.
@@ -18,7 +18,8 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::{Contradictory, Form, GivenDomain, Notation, Output, Secrecy, Spec};
+use super::anatomy;
+use super::{Contradictory, Form, GivenDomain, Notation, Output, SUBTABLE, Secrecy, Spec};
 use crate::coding::{Kind, Ladder, Levels, interval_fields};
 use crate::error;
 use crate::table::Taxonomy;
@@ -184,6 +185,10 @@ impl Layout {
             Field::new("__domains", domains, false),
         ];
         fields.extend(self.individual_fields());
+        if self.form == Form::Anatomy {
+            // How many individuals of the whole table have the same sensitive value.
+            fields.push(Field::new("__whole", DataType::UInt64, false));
+        }
         Arc::new(Schema::new(fields))
     }
 
@@ -192,6 +197,8 @@ impl Layout {
         match self.form {
             Form::Classes => self.published_classes(),
             Form::Buckets => self.published_buckets(),
+            Form::Anatomy => self.published_anatomy(),
+            Form::Division => published_division(),
         }
     }
 
@@ -233,6 +240,17 @@ impl Layout {
         }
     }
 
+    fn published_anatomy(&self) -> SchemaRef {
+        let mut fields = vec![
+            Field::new(SUBTABLE, DataType::Utf8, false),
+            Field::new(GROUP, DataType::UInt64, false),
+        ];
+        fields.extend(self.qi.iter().cloned());
+        fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
+        fields.push(Field::new(anatomy::TIMES, DataType::Int64, false));
+        Arc::new(Schema::new(fields))
+    }
+
     fn published_classes(&self) -> SchemaRef {
         let mut fields = vec![Field::new(INDIVIDUAL, DataType::Utf8, false)];
         for (column, field) in self.qi.iter().enumerate() {
@@ -241,6 +259,20 @@ impl Layout {
         fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
         Arc::new(Schema::new(fields))
     }
+}
+
+/// What a division is described by.
+fn published_division() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new(SUBTABLE, DataType::Utf8, true),
+        Field::new("attribute", DataType::Utf8, false),
+        Field::new("other_attribute", DataType::Utf8, true),
+        Field::new("weight", DataType::Float64, true),
+        Field::new("distinct_values", DataType::Int64, true),
+        Field::new("bins", DataType::Int64, true),
+        Field::new("largest_share", DataType::Float64, true),
+        Field::new("coefficient", DataType::Float64, true),
+    ]))
 }
 
 /// The schema after ids are replaced: order and pseudonym instead of the first column, and leaves of given hierarchies.

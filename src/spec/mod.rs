@@ -1,5 +1,6 @@
 //! What to publish: one value that SQL, Rust and jobs all fill in, checked against the input before it runs.
 
+mod anatomy;
 mod categories;
 mod choice;
 mod function;
@@ -13,6 +14,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use anatomy::NOT_FOR_ANATOMY;
+pub use anatomy::{ANATOMY_ARGUMENTS, SUBTABLE};
+pub(crate) use anatomy::{GID, TIMES};
 pub(crate) use categories::column_categories;
 pub use choice::{
     Choice, Contradictory, LocalStrategy, Notation, NullId, NullSensitive, Output, SmallPatterns,
@@ -67,6 +71,8 @@ pub struct Spec {
     domains: BTreeMap<String, GivenDomain>,
     hierarchies: BTreeMap<String, Levels>,
     categories: BTreeMap<String, Categories>,
+    /// Quasi-identifiers by sub-table, if chosen by hand.
+    division: Vec<Vec<String>>,
     one_row_per_individual: bool,
     /// Parameters of the model and options of the algorithm as they were written; checked when used.
     parameters: BTreeMap<String, String>,
@@ -115,6 +121,7 @@ impl Spec {
             domains: BTreeMap::new(),
             hierarchies: BTreeMap::new(),
             categories: BTreeMap::new(),
+            division: vec![],
             one_row_per_individual: false,
             parameters: BTreeMap::new(),
             algorithm: None,
@@ -259,7 +266,7 @@ impl Spec {
 
     /// Whether an individual has one record only.
     pub(crate) fn one_record_each(&self) -> bool {
-        self.form() == Some(Form::Buckets)
+        self.form() == Some(Form::Buckets) || self.is_anatomy()
     }
 
     /// The SQL function this spec belongs to; every message starts with it.
@@ -295,6 +302,11 @@ impl Spec {
             _ => BlockSize::All,
         };
         self.block.unwrap_or(default)
+    }
+
+    /// Whether the call says how large a block is.
+    pub(crate) fn block_is_given(&self) -> bool {
+        self.block.is_some()
     }
 
     /// Domains stated by the publisher.
@@ -387,6 +399,7 @@ impl Spec {
         match self.entry()?.form {
             Form::Classes => Ok(self.model()?.describe()),
             Form::Buckets => self.describe_local(),
+            Form::Anatomy | Form::Division => self.describe_anatomy(),
         }
     }
 
@@ -457,12 +470,13 @@ impl Spec {
 
     /// Names and numbers only: what EXPLAIN may show. Never the key, the seed or a stated domain.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![
-            ("model", self.describe().unwrap_or_default()),
-            match self.form() {
-                Some(Form::Buckets) => ("strategy", self.strategy().name().to_owned()),
-                _ => ("algorithm", self.algorithm_name().to_owned()),
-            },
+        let mut facts = vec![("model", self.describe().unwrap_or_default())];
+        match self.form() {
+            Some(Form::Buckets) => facts.push(("strategy", self.strategy().name().to_owned())),
+            Some(Form::Anatomy | Form::Division) => facts.extend(self.anatomy_facts()),
+            _ => facts.push(("algorithm", self.algorithm_name().to_owned())),
+        }
+        facts.extend([
             match &self.id {
                 Some(id) => ("id", id.clone()),
                 None => ("one_row_per_individual", "true".to_owned()),
@@ -475,7 +489,7 @@ impl Spec {
                     several => format!("[{}]", several.join(", ")),
                 },
             ),
-        ];
+        ]);
         if self.form() == Some(Form::Buckets) {
             let semi = self.semi_sensitive();
             let semi: Vec<_> = semi.into_iter().map(|(name, _)| name).collect();
@@ -500,7 +514,9 @@ impl Spec {
                 .collect();
             facts.push(("categories", format!("{{{}}}", shown.join(", "))));
         }
-        facts.push(("notation", self.notation.name().to_owned()));
+        if !self.is_anatomy() {
+            facts.push(("notation", self.notation.name().to_owned()));
+        }
         let seed = if self.seeded { "given" } else { "random" };
         facts.push(("seed", seed.to_owned()));
         facts
@@ -525,6 +541,9 @@ impl Spec {
         if self.entry()?.form == Form::Buckets {
             self.validate_local()?;
             return self.validate_block();
+        }
+        if self.is_anatomy() {
+            return self.validate_anatomy();
         }
         if self.sensitive.len() > MOST_SENSITIVE {
             return Err(error::argument(

@@ -8,7 +8,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("table", &[], false),
     ("model", &["table"], false),
     ("algorithm", &["model", "table"], false),
-    ("anatomize", &["algorithm", "model"], false),
+    ("anatomize", &["algorithm", "coding", "model"], false),
     ("fingerprint", &["algorithm", "model", "table"], false),
     ("personalized", &["algorithm", "model", "table"], false),
     ("verify", &[], false),
@@ -17,7 +17,14 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("coding", &["table"], false),
     (
         "spec",
-        &["algorithm", "coding", "error", "model", "table"],
+        &[
+            "algorithm",
+            "anatomize",
+            "coding",
+            "error",
+            "model",
+            "table",
+        ],
         true,
     ),
     ("metric", &["generalized"], false),
@@ -27,6 +34,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
         "physical",
         &[
             "algorithm",
+            "anatomize",
             "coding",
             "error",
             "generalized",

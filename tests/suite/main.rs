@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod anatomy;
 mod architecture;
 mod codec;
 mod conformance;

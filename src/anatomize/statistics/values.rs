@@ -53,6 +53,16 @@ impl Values {
         (self.counts.len() as u64) << self.level
     }
 
+    /// How often the most frequent value occurs; `None` if only some values are counted.
+    pub fn most(&self) -> Option<u64> {
+        (self.level == 0).then(|| self.counts.values().copied().max().unwrap_or(0))
+    }
+
+    /// Bytes held, roughly.
+    pub fn size(&self) -> usize {
+        self.counts.capacity() * 24
+    }
+
     /// −Σ p log₂ p (Yao 2021, Eq. 9).
     pub fn entropy(&self, individuals: u64) -> f64 {
         let mut counts: Vec<u64> = self.counts.values().copied().collect();

@@ -20,7 +20,7 @@ use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
-use super::super::block::domains_of;
+use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
 use crate::coding::{
     EncodedBlock, Individuals, Kind, LocalCell, LocalGroup, LocalRows, exact_values,
@@ -87,7 +87,7 @@ impl BlockWork for BucketWork {
             cancel,
         } = &self.context;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
-        let domains = domains_of(rows)?;
+        let domains = learned_of(rows)?;
         let individuals = individuals(layout, rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         let encoded =

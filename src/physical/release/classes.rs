@@ -6,7 +6,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
 
-use super::super::block::domains_of;
+use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
 use crate::algorithm::{Algorithm, Classes};
 use crate::coding::{ColumnCategories, EncodedBlock, Published, publish};
@@ -51,7 +51,7 @@ impl BlockWork for ClassWork {
             metrics,
             cancel,
         } = &self.context;
-        let domains = domains_of(rows)?;
+        let domains = learned_of(rows)?;
         let individuals = individuals(layout, rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         let encoded = EncodedBlock::try_new(

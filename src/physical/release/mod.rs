@@ -1,5 +1,6 @@
 //! The work on one block, from its individuals to verified rows: one file per [`Form`].
 
+mod anatomy;
 mod buckets;
 mod classes;
 
@@ -8,11 +9,12 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics, Time,
 };
 
+use self::anatomy::AnatomyWork;
 use self::buckets::BucketWork;
 use self::classes::ClassWork;
 use crate::algorithm::Cancel;
@@ -57,6 +59,8 @@ pub(super) fn work(context: Context) -> Result<Arc<dyn BlockWork>> {
     Ok(match context.spec.entry()?.form {
         Form::Classes => Arc::new(ClassWork::try_new(context)?),
         Form::Buckets => Arc::new(BucketWork::try_new(context)?),
+        Form::Anatomy => Arc::new(AnatomyWork::try_new(context)?),
+        Form::Division => return internal_err!("a division has no blocks"),
     })
 }
 

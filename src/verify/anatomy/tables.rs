@@ -28,6 +28,8 @@ pub struct Anatomy {
     prior: Vec<u64>,
     /// How many individuals the whole table has.
     pub(super) whole: u64,
+    /// How many individuals the most frequent of the values has that are neither here nor in the prior.
+    most_of_others: u64,
     /// Codes of sensitive values, the most frequent of the whole table first.
     by_frequency: Vec<u32>,
     pub(super) faults: Faults,
@@ -73,6 +75,14 @@ impl Anatomy {
         Self::read(sub_tables, sensitive, Some((values, counts)))
     }
 
+    /// Says that the whole table has further individuals, with values that no group has: `individuals` of them, and
+    /// `most` with the most frequent of these values.
+    pub fn and_others(mut self, individuals: u64, most: u64) -> Self {
+        self.whole = self.whole.saturating_add(individuals);
+        self.most_of_others = most;
+        self
+    }
+
     pub(super) fn read(
         sub_tables: &[AnatomyTable<'_>],
         sensitive: AnatomyTable<'_>,
@@ -88,6 +98,7 @@ impl Anatomy {
             groups: vec![Group::default(); groups],
             prior: vec![],
             whole: 0,
+            most_of_others: 0,
             by_frequency: vec![],
             faults: Faults::default(),
         };
@@ -226,14 +237,14 @@ impl Anatomy {
         let mut present: Vec<u32> = group.values.iter().map(|(value, _)| *value).collect();
         present.sort_unstable();
         let lacks = |value: &&u32| present.binary_search(value).is_err();
-        let absent = self
-            .by_frequency
-            .iter()
-            .find(lacks)
-            .map(|value| (*value, 0));
-        let values: Vec<(u32, u64)> = group.values.iter().copied().chain(absent).collect();
-        values.into_iter().map(move |(value, count)| {
-            let before = Natural::from(self.prior[value as usize]).times(&size);
+        let known = self.by_frequency.iter().find(lacks);
+        let known = known.map_or(0, |value| self.prior[*value as usize]);
+        let absent = (known.max(self.most_of_others), 0);
+        let present = group.values.iter();
+        let present = present.map(|(value, count)| (self.prior[*value as usize], *count));
+        let values: Vec<(u64, u64)> = present.chain([absent]).collect();
+        values.into_iter().map(move |(before, count)| {
+            let before = Natural::from(before).times(&size);
             let after = Natural::from(count).times(&whole);
             if before < after {
                 after.minus(&before)

@@ -1,0 +1,293 @@
+//! What one pass over a table learns for anatomizing it.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::row::Rows;
+
+use super::division::{Division, DivisionError};
+use super::learned::{Ask, SubTables};
+use super::requirement::{Infeasible, Shortfall};
+use super::statistics::{
+    Associations, DivisionStatistics, MISSING, position_of_bytes, position_of_f64, position_of_i64,
+};
+use crate::coding::{Keys, Kind};
+use crate::model::Ratio;
+
+/// How often each sensitive value occurs, and how the quasi-identifiers hang together.
+///
+/// Profiles of parts of a table merge into the profile of the whole, in any order. Sensitive values are held as bytes in
+/// Arrow's comparable row format, all of them: δ is against the whole table (docs/papers.md S2).
+#[derive(Debug, Clone)]
+pub struct TableProfile {
+    statistics: DivisionStatistics,
+    values: HashMap<Box<[u8]>, u64>,
+    individuals: u64,
+    /// Bytes of all values.
+    bytes: usize,
+}
+
+impl TableProfile {
+    /// The profile of nobody.
+    pub fn new(columns: usize) -> Self {
+        Self {
+            statistics: DivisionStatistics::new(columns),
+            values: HashMap::new(),
+            individuals: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Counts individuals by their quasi-identifiers and their sensitive values, none of which is missing.
+    pub fn update(
+        &mut self,
+        kinds: &[Kind],
+        qi: &[ArrayRef],
+        sensitive: &Rows,
+    ) -> Result<(), ArrowError> {
+        let positions = qi
+            .iter()
+            .zip(kinds)
+            .map(|(column, kind)| Ok(positions(&Keys::try_new(column, *kind)?)))
+            .collect::<Result<Vec<_>, ArrowError>>()?;
+        let columns: Vec<&[u64]> = positions.iter().map(Vec::as_slice).collect();
+        self.statistics.update(&columns);
+        for value in sensitive {
+            self.add(value.data(), 1);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, value: &[u8], individuals: u64) {
+        self.individuals += individuals;
+        match self.values.get_mut(value) {
+            Some(count) => *count += individuals,
+            None => {
+                self.bytes += value.len();
+                self.values.insert(value.into(), individuals);
+            }
+        }
+    }
+
+    /// Adds the profile of another part of the table.
+    pub fn merge(&mut self, other: Self) {
+        self.statistics.merge(other.statistics);
+        for (value, individuals) in other.values {
+            self.add(&value, individuals);
+        }
+    }
+
+    /// Bytes held, roughly.
+    pub fn size(&self) -> usize {
+        self.statistics.size() + self.bytes + self.values.len() * 48
+    }
+
+    /// How many individuals there are.
+    pub fn individuals(&self) -> u64 {
+        self.individuals
+    }
+
+    /// How many different sensitive values there are.
+    pub fn different_values(&self) -> usize {
+        self.values.len()
+    }
+
+    /// How many individuals have a sensitive value, given in Arrow's row format.
+    pub fn having(&self, value: &[u8]) -> Option<u64> {
+        self.values.get(value).copied()
+    }
+
+    /// How many individuals have the most frequent sensitive value.
+    pub fn most_frequent(&self) -> u64 {
+        self.values.values().copied().max().unwrap_or(0)
+    }
+
+    /// The entropy of the sensitive values in bits.
+    pub fn entropy(&self) -> f64 {
+        let mut counts: Vec<u64> = self.values.values().copied().collect();
+        counts.sort_unstable();
+        let terms = counts.into_iter().map(|count| {
+            let share = count as f64 / self.individuals as f64;
+            -share * share.log2()
+        });
+        terms.fold(0.0, |sum, term| sum + term)
+    }
+
+    /// Weights and coefficients of the quasi-identifiers.
+    pub fn associations(&self) -> Associations {
+        self.statistics.finish()
+    }
+
+    /// How many individuals have the most frequent tuple of these columns, at most.
+    pub fn tuple_at_most(&self, columns: &[usize]) -> u64 {
+        self.statistics.tuple_at_most(columns)
+    }
+
+    /// The division that is asked for.
+    pub fn division(&self, ask: &Ask) -> Result<Division, DivisionError> {
+        match &ask.sub_tables {
+            SubTables::Given(division) => Ok(division.clone()),
+            SubTables::Number(tables) => ask.method.division(&self.associations(), *tables),
+        }
+    }
+
+    /// Whether β can be reached at all: exactly if no sensitive value's share of the whole table is more than β.
+    pub fn feasible(&self, ask: &Ask) -> Result<(), Infeasible> {
+        let most = self.most_frequent();
+        if ask.requirements.beta.at_least(most, self.individuals) {
+            return Ok(());
+        }
+        let best = Ratio::new(most, self.individuals).map(|best| Shortfall::Beta { best });
+        Err(Infeasible {
+            shortfalls: best.into_iter().collect(),
+        })
+    }
+
+    /// The sensitive values with more individuals than this, and how many the most frequent of the others has.
+    pub(super) fn values_above(&self, individuals: u64) -> (Vec<(Vec<u8>, u64)>, u64) {
+        let (mut above, mut most) = (vec![], 0);
+        for (value, count) in &self.values {
+            if *count > individuals {
+                above.push((value.to_vec(), *count));
+            } else {
+                most = most.max(*count);
+            }
+        }
+        above.sort_unstable();
+        (above, most)
+    }
+
+    pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.values.values().copied()
+    }
+
+    /// The profile as bytes, to be sent.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        let statistics = serde_json::to_vec(&self.statistics).ok()?;
+        let mut bytes = (statistics.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(statistics);
+        for (value, individuals) in &self.values {
+            bytes.extend((value.len() as u64).to_le_bytes());
+            bytes.extend(value);
+            bytes.extend(individuals.to_le_bytes());
+        }
+        Some(bytes)
+    }
+
+    /// The profile that was sent.
+    pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        let statistics: DivisionStatistics = serde_json::from_slice(part(&mut bytes)?).ok()?;
+        let mut profile = Self::new(0);
+        profile.statistics = statistics;
+        while !bytes.is_empty() {
+            let value = part(&mut bytes)?;
+            let individuals = number(&mut bytes)?;
+            profile.add(value, individuals);
+        }
+        Some(profile)
+    }
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = bytes.split_first_chunk::<8>()?;
+    *bytes = rest;
+    Some(u64::from_le_bytes(*number))
+}
+
+fn part<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(number(bytes)?).ok()?;
+    let (part, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(part)
+}
+
+/// The position of each value.
+fn positions(keys: &Keys) -> Vec<u64> {
+    let integer = |value: i128| {
+        let small = i64::try_from(value).map(position_of_i64);
+        small.unwrap_or_else(|_| position_of_bytes(&value.to_be_bytes()))
+    };
+    match keys {
+        Keys::Integer(values) => values
+            .iter()
+            .map(|value| value.map_or(MISSING, integer))
+            .collect(),
+        Keys::Real(values) => values
+            .iter()
+            .map(|value| value.map_or(MISSING, position_of_f64))
+            .collect(),
+        Keys::Bytes(rows, _) => (0..keys.len())
+            .map(|i| match keys.is_null(i) {
+                true => MISSING,
+                false => position_of_bytes(rows.row(i).data()),
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{Float64Array, Int32Array, StringArray};
+
+    use super::*;
+    use crate::coding::rows;
+
+    const KINDS: [Kind; 3] = [Kind::Integer, Kind::Real, Kind::Categorical];
+
+    fn profile(range: std::ops::Range<i32>) -> TableProfile {
+        let ages: ArrayRef = Arc::new(Int32Array::from_iter(
+            range.clone().map(|i| (i % 11 != 0).then_some(i % 90)),
+        ));
+        let incomes: ArrayRef = Arc::new(Float64Array::from_iter(
+            range.clone().map(|i| Some(f64::from(i % 7) / 3.0)),
+        ));
+        let jobs: ArrayRef = Arc::new(StringArray::from_iter(
+            range
+                .clone()
+                .map(|i| (i % 13 != 0).then(|| format!("job {}", i % 5))),
+        ));
+        let salaries: ArrayRef = Arc::new(StringArray::from_iter_values(
+            range.map(|i| format!("{}", i % 17)),
+        ));
+        let mut profile = TableProfile::new(3);
+        profile
+            .update(&KINDS, &[ages, incomes, jobs], &rows(&[salaries]).unwrap())
+            .unwrap();
+        profile
+    }
+
+    fn counted(profile: &TableProfile) -> Vec<(Vec<u8>, u64)> {
+        profile.values_above(0).0
+    }
+
+    #[test]
+    fn parts_merge_into_the_whole_and_can_be_sent() {
+        let whole = profile(0..2_000);
+        assert_eq!((whole.individuals(), whole.different_values()), (2_000, 17));
+        for cut in [0, 1, 700, 2_000] {
+            let mut merged = profile(cut..2_000);
+            let sent = profile(0..cut).to_bytes().unwrap();
+            merged.merge(TableProfile::from_bytes(&sent).unwrap());
+            assert_eq!(counted(&merged), counted(&whole));
+            assert_eq!(merged.individuals(), whole.individuals());
+            assert_eq!(merged.associations(), whole.associations());
+            assert_eq!(merged.entropy(), whole.entropy());
+        }
+        let cut_short = &whole.to_bytes().unwrap();
+        assert!(TableProfile::from_bytes(&cut_short[..cut_short.len() - 1]).is_none());
+    }
+
+    #[test]
+    fn tuples_are_never_more_frequent_than_said() {
+        let profile = profile(0..2_000);
+        // One of 90 ages; one of 5 jobs; one of 7 incomes with one of 5 jobs.
+        assert!((20..=182).contains(&profile.tuple_at_most(&[0])));
+        let most = |columns: &[usize]| profile.tuple_at_most(columns);
+        assert!(most(&[2]) >= 370 && most(&[2]) <= 400);
+        assert!(most(&[1, 2]) >= 53 && most(&[1, 2]) <= 60);
+        assert!(most(&[0, 1, 2]) <= most(&[1, 2]));
+    }
+}
