@@ -139,6 +139,13 @@ impl Layout {
         &self.record
     }
 
+    /// Whether the values of a quasi-identifier are as far apart as their places in their order.
+    pub fn is_ordered(&self, column: usize) -> bool {
+        // Leaves of a given hierarchy are numbered, but names.
+        !matches!(self.levels[column], Some(Levels::Tree(_)))
+            && matches!(self.kinds[column], Kind::Integer | Kind::Real)
+    }
+
     /// The places among the quasi-identifiers of those with secret values, in the order of their flags.
     pub fn semi_sensitive(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.qi.len()).filter(|column| self.semi_sensitive[*column])

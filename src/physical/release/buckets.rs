@@ -23,8 +23,8 @@ use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
 use crate::coding::{
-    EncodedBlock, Individuals, Kind, LocalCell, LocalGroup, LocalRows, exact_values,
-    publish_groups, value_ranks,
+    EncodedBlock, Individuals, LocalCell, LocalGroup, LocalRows, exact_values, publish_groups,
+    value_ranks,
 };
 use crate::error;
 use crate::personalized::{
@@ -186,10 +186,9 @@ impl BucketWork {
             let wishes = secret.map(|(at, attribute)| {
                 // Missing flags became true before the records were gathered.
                 let secret = individuals.records.column(flags + at).as_boolean();
-                let ordered = matches!(layout.kinds[column], Kind::Integer | Kind::Real);
                 Wishes {
                     secret: secret.values().iter().collect(),
-                    rule: rule(&attribute.rule, ordered),
+                    rule: rule(&attribute.rule, layout.is_ordered(column)),
                 }
             });
             columns.push(QiColumn {
@@ -347,7 +346,7 @@ impl BucketWork {
             SecretRule::Closeness(t, _) => {
                 let layout = &self.context.layout;
                 let ordered = match attribute.qi {
-                    Some(qi) => matches!(layout.kinds[qi], Kind::Integer | Kind::Real),
+                    Some(qi) => layout.is_ordered(qi),
                     None => {
                         let fields = layout.record_fields().iter();
                         let mut named = fields.filter(|f| *f.name() == attribute.name);
