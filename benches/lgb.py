@@ -25,7 +25,7 @@ DATA = os.environ.get("CENSUS", DATA)
 QI = "age, education, marital_stat, race, sex, weeks, country, household"
 
 
-def run(sql, text=False):
+def run(sql):
     """Seconds, peak memory in MB, and what one process prints."""
     begin = time.monotonic()
     child = subprocess.Popen([PROGRAM, "sql", "-q", "-c", sql], stdout=subprocess.PIPE, text=True)
@@ -49,7 +49,7 @@ def table(target):
             "value % 5 AS race, value % 2 AS sex, value * 13 % 53 AS weeks, value * 3 % 41 AS country, value % 8 AS household, "
             "value * 7919 % 99800 AS weight FROM generate_series(1, 299285))"
         )
-    flags = ", ".join(f"random() < 0.2 AS {c}_secret" for c in ("age", "weeks", "country_age"))
+    flags = ", ".join(f"random() < 0.2 AS {c}_secret" for c in ("age", "weeks", "education"))
     copies = f"(SELECT value AS copy FROM generate_series(1, {COPIES}))"
     run(
         f"COPY (SELECT (row_id * {COPIES} + copy) AS id, t.* EXCLUDE (row_id), {flags} FROM {source} t "
@@ -60,7 +60,7 @@ def table(target):
 def call(source, strategy, more=""):
     return (
         f"SELECT * FROM anonymize_lgb('{source}', id => id, qi => [{QI}], "
-        "semi_sensitive => {age: age_secret, weeks: weeks_secret, education: country_age_secret}, sensitive => weight, "
+        "semi_sensitive => {age: age_secret, weeks: weeks_secret, education: education_secret}, sensitive => weight, "
         "k => 5, l => {age: 5, weeks: 2, education: 3, weight: 5}, "
         f"strategy => '{strategy}'{more})"
     )
@@ -84,16 +84,16 @@ def main():
                     os.remove(target)
                 results[name].append(run(f"COPY ({query}) TO '{target}' STORED AS PARQUET"))
         people = 299_285 * COPIES
-        print(f"{people} individuals, {os.path.getsize(source) / 2**20:.1f} MB of Parquet, {os.cpu_count()} cores")
+        print(f"{people} individuals, {os.path.getsize(source) / 2**20:.1f} MB of Parquet, {os.cpu_count()} cores", flush=True)
         floor = None
         for name, runs in results.items():
             seconds = statistics.median(r[0] for r in runs)
             floor = floor or seconds
             memory = max(r[1] for r in runs)
-            print(f"{name:28} {seconds:7.2f} s  {seconds / floor:5.2f} × floor  {memory:6.0f} MB at peak")
+            print(f"{name:28} {seconds:7.2f} s  {seconds / floor:5.2f} × floor  {memory:6.0f} MB at peak", flush=True)
         if COPIES > 1:
             return
-        print("block: loss (mdp, ncp), individuals left out")
+        print("block: loss (mdp, ncp), individuals left out", flush=True)
         for block in BLOCKS:
             losses = []
             for strategy in ("mdp", "ncp"):
@@ -103,7 +103,7 @@ def main():
                 metric = lambda name: line.split(name + "=")[1].split(",")[0].split("]")[0]
                 losses.append(metric("information_loss"))
                 dropped = metric("suppressed_individuals")
-            print(f"{block}: {losses[0]}, {losses[1]}; {dropped}")
+            print(f"{block}: {losses[0]}, {losses[1]}; {dropped}", flush=True)
     finally:
         shutil.rmtree(folder)
 

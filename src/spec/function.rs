@@ -64,7 +64,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         help: "local generalization and bucketization: each individual says which of its values are secret",
         form: Form::Buckets,
         blocks: Blocks::Random,
-        block: 250_000,
+        block: 500_000,
         several_sensitive: true,
     },
     FunctionEntry {
