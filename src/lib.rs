@@ -30,6 +30,7 @@ pub mod personalized;
 mod physical;
 mod planner;
 mod register;
+pub mod release;
 mod spec;
 pub mod table;
 pub mod verify;

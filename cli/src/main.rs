@@ -6,9 +6,13 @@
 mod audit;
 mod compare;
 mod demo;
+mod init;
+mod job;
 mod measure;
 mod output;
+mod plan;
 mod progress;
+mod run;
 mod session;
 mod sql;
 mod statements;
@@ -46,6 +50,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Args),
+    Run(run::Args),
+    Plan(plan::Args),
+    Init(init::Args),
     Audit(audit::Args),
     Compare(compare::Args),
     Sql(sql::Args),
@@ -54,6 +61,9 @@ enum Command {
 const AFTER_HELP: &str = "\
 Examples:
   anonymize demo                             see it work on made-up data
+  anonymize init visits.parquet              write a job to fill in
+  anonymize plan job.toml                    see what it would cost
+  anonymize run job.toml                     publish it, verified, or nothing at all
   anonymize audit published/ --id individual --qi age,sex,postcode --sensitive disease
   anonymize sql                              open a SQL shell
   anonymize sql -c \"SELECT * FROM anonymize_eir('visits.parquet',
@@ -71,6 +81,9 @@ async fn main() -> ExitCode {
     show_warnings();
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(args).await,
+        Command::Run(args) => run::run(args).await,
+        Command::Plan(args) => plan::run(args).await,
+        Command::Init(args) => init::run(args).await,
         Command::Audit(args) => audit::run(args).await,
         Command::Compare(args) => compare::run(args).await,
         Command::Sql(args) => sql::run(args).await,
@@ -87,9 +100,13 @@ async fn main() -> ExitCode {
 
 /// Shows what the library warns of on standard error; RUST_LOG can ask for more or less.
 fn show_warnings() {
-    let ours = env_logger::Env::default().default_filter_or("datafusion_anonymize=warn");
-    env_logger::Builder::from_env(ours)
+    let default = env_logger::Env::default().default_filter_or("datafusion_anonymize=warn");
+    env_logger::Builder::from_env(default)
         .format(|f, record| {
+            // What others say in detail holds statements with their seeds, and values of the input.
+            if record.level() > Level::Info && !ours(record.target()) {
+                return Ok(());
+            }
             let level = match record.level() {
                 Level::Warn => "warning".to_owned(),
                 other => other.as_str().to_lowercase(),
@@ -97,4 +114,10 @@ fn show_warnings() {
             writeln!(f, "{level}: {}", record.args())
         })
         .init();
+}
+
+/// Whether a message comes from this project.
+fn ours(target: &str) -> bool {
+    let root = target.split("::").next().unwrap_or_default();
+    ["anonymize", "datafusion_anonymize"].contains(&root)
 }

@@ -219,7 +219,7 @@ fn folder(path: &str) -> Result<PathBuf, String> {
 }
 
 /// Bytes: a whole number, and b, k, m, g or t (or kb, mb, …), in either case.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let power = match &lower[digits.len()..] {

@@ -24,6 +24,7 @@ mod literal;
 mod load;
 mod match_fraction;
 mod measure;
+mod publish;
 mod query_error;
 mod relation;
 mod relative_error;

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::input::INPUT_FUNCTION;
 use super::load::PlanningLoad;
 use super::measure::MeasureEntry;
-use super::{Argument, audits, call, hierarchy, sample};
+use super::{Argument, audits, call, hierarchy, publish, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
 use crate::spec::FUNCTIONS;
@@ -52,7 +52,11 @@ impl RelationPlanner for AnonymizeRelationPlanner {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let measure = MeasureEntry::named(&function);
-        let relations = measure.map_or(&["input"] as &[_], |q| q.relations);
+        let own: &[_] = match function.as_str() {
+            publish::NAME => &["release"],
+            _ => &["input"],
+        };
+        let relations = measure.map_or(own, |q| q.relations);
         let call = Call::read(&function, relations, &args.args, context)?;
         let plan = if let Some(measure) = measure {
             call.measure(measure, context)?
@@ -60,6 +64,8 @@ impl RelationPlanner for AnonymizeRelationPlanner {
             sample::plan(&call.positional(&function, context)?, &call.named)?
         } else if function == hierarchy::NAME {
             call.hierarchy(context)?
+        } else if function == publish::NAME {
+            call.publish(context)?
         } else {
             call.anonymize(&function, context)?
         };
@@ -69,7 +75,7 @@ impl RelationPlanner for AnonymizeRelationPlanner {
 }
 
 fn ours(function: &str) -> bool {
-    [sample::NAME, hierarchy::NAME].contains(&function)
+    [sample::NAME, hierarchy::NAME, publish::NAME].contains(&function)
         || MeasureEntry::named(function).is_some()
         || FUNCTIONS.iter().any(|f| f.name == function)
 }
@@ -172,6 +178,29 @@ impl Call {
         }
         let input = plan_input(hierarchy::NAME, input, context)?;
         hierarchy::plan_column(input, &self.named, &mut PlanningLoad(context))
+    }
+
+    /// `publish(target, release)`.
+    fn publish(mut self, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
+        let mut unnamed = self.unnamed.drain(..);
+        let named = self.named.iter().position(|(name, _)| name == "target");
+        let target = match named {
+            Some(at) => Some(self.named.swap_remove(at).1),
+            None => unnamed
+                .next()
+                .map(|value| constant(publish::NAME, "target", &value, context))
+                .transpose()?,
+        };
+        let release = match self.relations.pop() {
+            Some((_, release)) => Some(release),
+            None => unnamed.next(),
+        };
+        let too_many = unnamed.next().is_some() || !self.named.is_empty();
+        let (Some(target), Some(release), false) = (target, release, too_many) else {
+            return Err(publish::wrong());
+        };
+        let release = plan_input(publish::NAME, release, context)?;
+        publish::plan(&target, release)
     }
 
     /// `f(relation, …, constant, …, name => value, …)`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, Result, internal_err};
+use datafusion::execution::SessionState;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::utils::conjunction;
@@ -23,6 +24,7 @@ use crate::physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
     ProfileExec, PseudonymizeExec, ReportExec,
 };
+use crate::release::{PublishExec, PublishNode};
 use crate::spec::{Form, Layout, Spec};
 
 /// Plans the nodes of this crate. Compose it with others when your session has a query planner of its own.
@@ -40,6 +42,13 @@ impl ExtensionPlanner for AnonymizePlanner {
         session: &dyn Session,
         planning_ctx: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(node) = node.as_any().downcast_ref::<PublishNode>() {
+            let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
+                return internal_err!("publish needs a session of DataFusion");
+            };
+            let plan = PublishExec::new(node.clone(), state.clone());
+            return Ok(Some(Arc::new(plan)));
+        }
         let (plan, filters, schema): (_, _, &DFSchema) =
             if let Some(node) = node.as_any().downcast_ref::<AnonymizeNode>() {
                 let [input] = physical_inputs else {

@@ -370,6 +370,19 @@ impl Spec {
         Ok(spec)
     }
 
+    /// The spec with a key of its own that stays the same however often it is planned.
+    pub(crate) fn with_fixed_key(&self) -> Result<Self> {
+        let mut spec = self.at(None)?;
+        spec.seeded = true;
+        Ok(spec)
+    }
+
+    /// Parameters of the model and options of the algorithm that were given, as they were written.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        let given = self.parameters.iter();
+        given.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     pub(crate) fn key(&self) -> Result<&ReleaseKey> {
         self.key
             .as_ref()

@@ -48,7 +48,12 @@ const RULES: &[(&str, &[&str], bool)] = &[
         ],
         true,
     ),
-    ("planner", &["logical", "physical", "spec"], true),
+    (
+        "release",
+        &["coding", "logical", "measure", "physical", "spec", "verify"],
+        true,
+    ),
+    ("planner", &["logical", "physical", "release", "spec"], true),
     ("codec", &["logical", "measure", "physical", "spec"], true),
     (
         "functions",
@@ -62,6 +67,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
             "measure",
             "model",
             "personalized",
+            "release",
             "spec",
             "table",
         ],

@@ -1,0 +1,388 @@
+//! A job: what `anonymize run` and `anonymize plan` read. `docs/job.schema.json` describes it.
+
+mod keys;
+mod value;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use datafusion::prelude::SessionContext;
+use datafusion_anonymize::FUNCTIONS;
+use datafusion_anonymize::release::{Ledger, OnOverlap, ReportFormat};
+use datafusion_cli::pool_type::PoolType;
+use toml::{Table, Value};
+
+use crate::Failure;
+use crate::measure::quoted;
+use crate::session::Limits;
+use keys::{Keys, nearest};
+pub use value::sql;
+
+/// What a job says.
+#[derive(Debug)]
+pub struct Job {
+    /// Tables by name, as SQL.
+    inputs: Vec<(String, String)>,
+    query: Option<String>,
+    pub function: String,
+    /// The other arguments of the function.
+    pub arguments: Table,
+    pub target: String,
+    pub report: Option<Report>,
+    ledger: Option<(PathBuf, String, OnOverlap)>,
+    memory: Option<u64>,
+    partitions: Option<usize>,
+}
+
+/// Which report is written where.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub file: PathBuf,
+    pub format: ReportFormat,
+}
+
+impl Job {
+    /// Reads a job, with `key=value` settings in place of what it says.
+    pub fn read(path: &Path, settings: &[String]) -> Result<Self, Failure> {
+        let name = path.display();
+        let text = fs::read_to_string(path).map_err(|e| format!("cannot read '{name}': {e}"))?;
+        let mut table: Table = text.parse().map_err(|e| format!("{name}: {e}"))?;
+        for setting in settings {
+            set(&mut table, setting)?;
+        }
+        expand(&mut table, "")?;
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        Self::of(table, &stem.unwrap_or_default()).map_err(|e| format!("{name}: {e}").into())
+    }
+
+    fn of(table: Table, stem: &str) -> Result<Self, Failure> {
+        let mut job = Keys::new("", table);
+        let inputs = inputs(job.table("input")?)?;
+        let query = job.text("query")?;
+        if query.is_none() && inputs.len() > 1 {
+            return Err(
+                "query is missing: with several inputs it says what to make of them".into(),
+            );
+        }
+        let mut publish = Keys::new("publish", job.table("publish")?);
+        let function = publish.required("function")?;
+        known_function(&function)?;
+        let arguments = publish.rest();
+        let target = job.required("target")?;
+        let report = match job.optional_table("report")? {
+            None => Some(Report::default_for(stem, ReportFormat::Html)),
+            Some(table) => read_report(table, stem)?,
+        };
+        let ledger = job.optional_table("ledger")?.map(read_ledger).transpose()?;
+        let mut run = Keys::new("run", job.optional_table("run")?.unwrap_or_default());
+        let memory = run.text("memory")?;
+        let memory = memory
+            .map(|size| crate::sql::size(&size).map_err(|e| format!("run.memory: {e}")))
+            .transpose()?;
+        let partitions = run.count("partitions")?;
+        run.finish(&["memory", "partitions"])?;
+        job.finish(&[
+            "input", "query", "publish", "target", "report", "ledger", "run",
+        ])?;
+        Ok(Self {
+            inputs,
+            query,
+            function,
+            arguments,
+            target,
+            report,
+            ledger,
+            memory,
+            partitions,
+        })
+    }
+
+    /// How to run it.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            batch_size: None,
+            memory_bytes: self.memory.and_then(|bytes| usize::try_from(bytes).ok()),
+            pool: PoolType::Fair,
+            disk_bytes: None,
+            sql_from_stdin: false,
+        }
+    }
+
+    /// The number of partitions, if it is said.
+    pub fn partitions(&self) -> Option<usize> {
+        self.partitions
+    }
+
+    /// Makes the inputs known.
+    pub async fn register(&self, context: &SessionContext) -> Result<(), Failure> {
+        for (name, query) in &self.inputs {
+            let view = format!("CREATE VIEW {} AS {query}", identifier(name));
+            let made = context.sql(&view).await;
+            made.map_err(|e| format!("input.{name}: {}", e.strip_backtrace()))?;
+        }
+        Ok(())
+    }
+
+    /// The records to anonymize, as SQL.
+    pub fn query(&self) -> String {
+        match (&self.query, self.inputs.first()) {
+            (Some(query), _) => query.trim().trim_end_matches(';').to_owned(),
+            (None, Some((name, _))) => format!("SELECT * FROM {}", identifier(name)),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The call of the function over a relation, as SQL.
+    pub fn call(&self, relation: &str, arguments: &Table) -> Result<String, Failure> {
+        let mut call = format!("SELECT * FROM {}({relation}", identifier(&self.function));
+        for (name, value) in arguments {
+            let value = sql(value).map_err(|e| format!("publish.{name} {e}"))?;
+            call += &format!(", {} => {value}", identifier(name));
+        }
+        Ok(call + ")")
+    }
+
+    /// The ledger, if there is one.
+    pub fn ledger(&self) -> Result<Option<Ledger>, Failure> {
+        let Some((folder, key, on_overlap)) = &self.ledger else {
+            return Ok(None);
+        };
+        let ledger = Ledger::new(folder, key)?;
+        Ok(Some(ledger.with_on_overlap(*on_overlap)))
+    }
+}
+
+impl Report {
+    /// Beside where the program runs, under the job's name.
+    pub fn default_for(stem: &str, format: ReportFormat) -> Self {
+        let ending = match format {
+            ReportFormat::Html => "html",
+            ReportFormat::Markdown => "md",
+            ReportFormat::Json => "json",
+        };
+        Self {
+            file: format!("{stem}.report.{ending}").into(),
+            format,
+        }
+    }
+}
+
+/// Refuses a function that does not anonymize, with the nearest that does.
+fn known_function(name: &str) -> Result<(), Failure> {
+    let known: Vec<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let near = match nearest(name, &known) {
+        Some(near) => format!("; did you mean '{near}'?"),
+        None => format!(" (functions: {})", known.join(", ")),
+    };
+    Err(format!("publish.function: there is no function '{name}'{near}").into())
+}
+
+/// A name as an identifier of SQL.
+pub fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn inputs(table: Table) -> Result<Vec<(String, String)>, Failure> {
+    let mut inputs = vec![];
+    for (name, value) in table {
+        let query = match value {
+            Value::String(path) => format!("SELECT * FROM {}", quoted(&path)),
+            Value::Table(table) => {
+                let mut input = Keys::new(&format!("input.{name}"), table);
+                let (path, query) = (input.text("path")?, input.text("sql")?);
+                input.finish(&["path", "sql"])?;
+                match (path, query) {
+                    (Some(path), None) => format!("SELECT * FROM {}", quoted(&path)),
+                    (None, Some(query)) => query,
+                    _ => return Err(format!("input.{name} needs either path or sql").into()),
+                }
+            }
+            _ => {
+                return Err(format!(
+                    "input.{name} must be the path of files in quotes, or a table with path or sql"
+                )
+                .into());
+            }
+        };
+        inputs.push((name, query));
+    }
+    if inputs.is_empty() {
+        return Err(
+            "input is empty: name at least one table, such as visits = \"visits.parquet\"".into(),
+        );
+    }
+    Ok(inputs)
+}
+
+fn read_report(table: Table, stem: &str) -> Result<Option<Report>, Failure> {
+    let mut report = Keys::new("report", table);
+    let wanted = report.flag("enabled")?.unwrap_or(true);
+    let format = report.text("format")?.unwrap_or_else(|| "html".to_owned());
+    let file = report.text("file")?;
+    report.finish(&["enabled", "file", "format"])?;
+    let format = ReportFormat::named(&format).ok_or_else(|| {
+        format!("report.format must be \"html\", \"md\" or \"json\", not \"{format}\"")
+    })?;
+    let mut read = Report::default_for(stem, format);
+    if let Some(file) = file {
+        read.file = file.into();
+    }
+    Ok(wanted.then_some(read))
+}
+
+fn read_ledger(table: Table) -> Result<(PathBuf, String, OnOverlap), Failure> {
+    let mut ledger = Keys::new("ledger", table);
+    let folder = ledger.required("folder")?;
+    let key = ledger.required("key")?;
+    let on_overlap = match ledger.text("on_overlap")?.as_deref() {
+        None | Some("refuse") => OnOverlap::Refuse,
+        Some("warn") => OnOverlap::Warn,
+        Some(other) => {
+            let said = format!("ledger.on_overlap must be \"refuse\" or \"warn\", not \"{other}\"");
+            return Err(said.into());
+        }
+    };
+    ledger.finish(&["folder", "key", "on_overlap"])?;
+    Ok((folder.into(), key, on_overlap))
+}
+
+/// Puts `publish.l=5` into a job. What is no value of TOML is a text.
+fn set(table: &mut Table, setting: &str) -> Result<(), Failure> {
+    let wrong = || format!("--set {setting}: expected a key and a value, such as publish.l=5");
+    let (key, value) = setting.split_once('=').ok_or_else(wrong)?;
+    let text = value.trim();
+    let parsed = format!("value = {text}").parse::<Table>().ok();
+    let value = parsed
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()));
+    let mut parts: Vec<&str> = key.trim().split('.').collect();
+    let last = parts
+        .pop()
+        .filter(|part| !part.is_empty())
+        .ok_or_else(wrong)?;
+    let mut table = table;
+    for part in parts {
+        let inner = table
+            .entry(part)
+            .or_insert_with(|| Value::Table(Table::new()));
+        table = inner.as_table_mut().ok_or_else(wrong)?;
+    }
+    table.insert(last.to_owned(), value);
+    Ok(())
+}
+
+/// Replaces `${NAME}` by the environment variable of that name. What it holds is shown in no message.
+fn expand(table: &mut Table, path: &str) -> Result<(), Failure> {
+    for (key, value) in table.iter_mut() {
+        let path = if path.is_empty() {
+            key.to_string()
+        } else {
+            format!("{path}.{key}")
+        };
+        match value {
+            Value::String(text) => *text = expanded(text, &path)?,
+            Value::Table(inner) => expand(inner, &path)?,
+            Value::Array(items) => {
+                for item in items {
+                    if let Value::String(text) = item {
+                        *text = expanded(text, &path)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn expanded(text: &str, path: &str) -> Result<String, Failure> {
+    let mut whole = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, tail) = after
+            .split_once('}')
+            .ok_or_else(|| format!("{path}: '${{' without '}}'"))?;
+        let value = env::var(name)
+            .map_err(|_| format!("{path}: the environment variable {name} is not set"))?;
+        whole += before;
+        whole += &value;
+        rest = tail;
+    }
+    Ok(whole + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: &str = r#"
+        target = "out"
+        [input]
+        visits = "visits.parquet"
+        [publish]
+        function = "anonymize_eir"
+        id = "patient"
+        qi = ["age", "sex"]
+        sensitive = "disease"
+        l = 3
+    "#;
+
+    fn read(text: &str, settings: &[&str]) -> Result<Job, Failure> {
+        let mut table: Table = text.parse()?;
+        for setting in settings {
+            set(&mut table, setting)?;
+        }
+        expand(&mut table, "")?;
+        Job::of(table, "job")
+    }
+
+    fn refused(text: &str, settings: &[&str]) -> String {
+        read(text, settings).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_job_becomes_a_call() {
+        let job = read(JOB, &["publish.l=5", "publish.domain={ age = [0, 120] }"]).unwrap();
+        let call = job
+            .call(&format!("({})", job.query()), &job.arguments)
+            .unwrap();
+        assert_eq!(
+            call,
+            "SELECT * FROM \"anonymize_eir\"((SELECT * FROM \"visits\"), \"domain\" => {\"age\": [0, 120]}, \
+             \"id\" => 'patient', \"l\" => 5, \"qi\" => ['age', 'sex'], \"sensitive\" => 'disease')"
+        );
+        assert_eq!(job.report.unwrap().file, Path::new("job.report.html"));
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_with_the_nearest_name() {
+        let said = refused(JOB, &["taget=x"]);
+        assert_eq!(said, "there is no key 'taget'; did you mean 'target'?");
+        let said = refused(JOB, &["report.fromat=x"]);
+        assert_eq!(
+            said,
+            "there is no key 'report.fromat'; did you mean 'report.format'?"
+        );
+        let said = refused(JOB, &["run.memory=lots"]);
+        assert!(said.starts_with("run.memory: "), "{said}");
+        assert!(refused(JOB, &["target=3"]).contains("target must be a text"));
+    }
+
+    #[test]
+    fn secrets_come_from_the_environment() {
+        let key = "ledger.key=${ANONYMIZE_TEST_NO_SUCH_KEY}";
+        let said = refused(JOB, &["ledger.folder=x", key]);
+        assert_eq!(
+            said,
+            "ledger.key: the environment variable ANONYMIZE_TEST_NO_SUCH_KEY is not set"
+        );
+        assert_eq!(
+            expanded("a${PATH}b", "x").unwrap(),
+            format!("a{}b", env::var("PATH").unwrap())
+        );
+    }
+}

@@ -1,0 +1,285 @@
+//! `anonymize plan`: what a job would cost at several values of a parameter, before anything is published.
+
+mod plot;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::datatypes::Float64Type;
+use datafusion::datasource::MemTable;
+use datafusion::physical_plan::collect;
+use datafusion::prelude::SessionContext;
+use datafusion_anonymize::Summary;
+use std::sync::Arc;
+use toml::{Table, Value};
+
+use crate::Failure;
+use crate::job::{Job, identifier, sql};
+use crate::measure::{list, quoted};
+use crate::output::{Output, end_at_interrupt};
+use crate::progress::Progress;
+use crate::run::open;
+
+/// See what a job would cost, on a sample, before anything is published.
+///
+/// Runs the job on a sample of individuals, once per value, publishes nothing, and prints a table; writes a
+/// plot of privacy against utility. A sample has smaller classes to choose from, so the loss of the whole
+/// table is mostly lower.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The job, a TOML file
+    job: PathBuf,
+
+    /// Put a value into the job; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// The parameter and the values to try, such as l=2,4,8 [default: around what the job says]
+    #[arg(long, value_name = "NAME=VALUES")]
+    vary: Option<String>,
+
+    /// Individuals in the sample
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..))]
+    sample: u64,
+
+    /// Where to write the plot [default: the job's name with .plan.svg]
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+/// What came of one value.
+#[derive(Debug)]
+pub struct Outcome {
+    value: String,
+    figures: Result<Costs, String>,
+}
+
+/// What a release of the sample would be like.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Costs {
+    loss: f64,
+    suppressed: f64,
+    classes: u64,
+    smallest: f64,
+    risk: f64,
+}
+
+const SAMPLE: &str = "anonymize_plan_sample";
+const RESULT: &str = "anonymize_plan_result";
+
+pub async fn run(args: Args) -> Result<(), Failure> {
+    end_at_interrupt()?;
+    let job = Job::read(&args.job, &args.set)?;
+    let (parameter, values) = match &args.vary {
+        Some(vary) => given(vary)?,
+        None => around(&job.arguments)?,
+    };
+    let context = open(&job).await?;
+    let progress = Progress::start("planning");
+    let individuals = sample(&context, &job, args.sample).await?;
+    let mut outcomes = vec![];
+    for value in values {
+        let mut arguments = job.arguments.clone();
+        arguments.insert(parameter.clone(), value.clone());
+        let figures = costs(&context, &job, &arguments).await;
+        outcomes.push(Outcome {
+            value: sql(&value)?,
+            figures: figures
+                .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned()),
+        });
+    }
+    drop(progress);
+    print(&parameter, &outcomes, individuals)?;
+    let stem = args
+        .job
+        .file_stem()
+        .map(|s| s.to_string_lossy().into_owned());
+    let file = args
+        .plot
+        .unwrap_or_else(|| format!("{}.plan.svg", stem.unwrap_or_default()).into());
+    fs::write(&file, plot::svg(&parameter, &outcomes))
+        .map_err(|e| format!("cannot write '{}': {e}", file.display()))?;
+    writeln!(Output, "\nplot  {}", file.display())?;
+    if outcomes.iter().all(|outcome| outcome.figures.is_err()) {
+        return Err("none of these values can be reached on the sample".into());
+    }
+    Ok(())
+}
+
+/// `l=2,4,8`.
+fn given(vary: &str) -> Result<(String, Vec<Value>), Failure> {
+    let wrong = "--vary: expected a parameter and values, such as l=2,4,8";
+    let (name, values) = vary.split_once('=').ok_or(wrong)?;
+    let values = values.split(',').map(|value| {
+        let text = format!("value = {}", value.trim());
+        let table: Option<Table> = text.parse().ok();
+        table.and_then(|mut table| table.remove("value"))
+    });
+    let values: Vec<Value> = values.collect::<Option<_>>().ok_or(wrong)?;
+    Ok((name.trim().to_owned(), values))
+}
+
+/// Values around that of the job's main parameter.
+fn around(arguments: &Table) -> Result<(String, Vec<Value>), Failure> {
+    for name in ["l", "p", "k"] {
+        if let Some(Value::Integer(value)) = arguments.get(name) {
+            let around = [
+                *value / 2,
+                *value,
+                value * 3 / 2,
+                value * 2,
+                value * 3,
+                value * 5,
+            ];
+            let mut around: Vec<i64> = around.into_iter().filter(|n| *n >= 2).collect();
+            around.sort_unstable();
+            around.dedup();
+            return Ok((
+                name.to_owned(),
+                around.into_iter().map(Value::Integer).collect(),
+            ));
+        }
+    }
+    for name in ["beta", "alpha", "theta"] {
+        if let Some(Value::Float(value)) = arguments.get(name) {
+            let around = [value / 2.0, value * 0.75, *value, value * 1.25, value * 1.5];
+            let around = around.into_iter().filter(|share| *share <= 1.0);
+            let rounded = around.map(|share| Value::Float((share * 1e4).round() / 1e4));
+            return Ok((name.to_owned(), rounded.collect()));
+        }
+    }
+    Err("there is no parameter to vary in [publish]; name one with --vary l=2,4,8".into())
+}
+
+/// Draws individuals with all their records, and keeps them; returns how many there are.
+async fn sample(context: &SessionContext, job: &Job, size: u64) -> Result<u64, Failure> {
+    let query = job.query();
+    let sql = match job.arguments.get("id") {
+        Some(Value::String(id)) => {
+            let id = identifier(id);
+            format!(
+                "SELECT * FROM ({query}) AS everybody WHERE {id} IN (SELECT {id} FROM \
+                 (SELECT DISTINCT {id} FROM ({query}) AS people) AS ids ORDER BY random() LIMIT {size})"
+            )
+        }
+        _ => format!("SELECT * FROM ({query}) AS everybody ORDER BY random() LIMIT {size}"),
+    };
+    keep(context, SAMPLE, &sql).await?;
+    let people = match job.arguments.get("id") {
+        Some(Value::String(id)) => format!("count(DISTINCT {})", identifier(id)),
+        _ => "count(*)".to_owned(),
+    };
+    let sql = format!("SELECT CAST({people} AS DOUBLE) FROM {SAMPLE}");
+    let counted = context.sql(&sql).await?.collect().await?;
+    Ok(first(&counted, 0).unwrap_or_default() as u64)
+}
+
+async fn keep(context: &SessionContext, name: &str, sql: &str) -> Result<(), Failure> {
+    let frame = context.sql(sql).await?;
+    let schema = Arc::new(frame.schema().as_arrow().clone());
+    let batches = frame.collect().await?;
+    let schema = batches.first().map_or(schema, RecordBatch::schema);
+    context.deregister_table(name)?;
+    context.register_table(name, Arc::new(MemTable::try_new(schema, vec![batches])?))?;
+    Ok(())
+}
+
+/// What publishing the sample would cost.
+async fn costs(context: &SessionContext, job: &Job, arguments: &Table) -> Result<Costs, Failure> {
+    let call = job.call(SAMPLE, arguments)?;
+    let frame = context.sql(&call).await?;
+    let task = Arc::new(frame.task_ctx());
+    let plan = frame.create_physical_plan().await?;
+    let batches = collect(Arc::clone(&plan), task).await?;
+    let Some(summary) = Summary::of(&plan) else {
+        return Err("this function has no loss to plan with".into());
+    };
+    let schema = plan.schema();
+    context.deregister_table(RESULT)?;
+    context.register_table(RESULT, Arc::new(MemTable::try_new(schema, vec![batches])?))?;
+    let who = match arguments.get("id") {
+        Some(_) => "id => 'individual'".to_owned(),
+        None => "one_row_per_individual => true".to_owned(),
+    };
+    let texts = |name: &str| -> Vec<String> {
+        match arguments.get(name) {
+            Some(Value::Array(items)) => items
+                .iter()
+                .filter_map(|i| i.as_str())
+                .map(Into::into)
+                .collect(),
+            Some(Value::String(text)) => vec![text.clone()],
+            _ => vec![],
+        }
+    };
+    let sensitive = texts("sensitive");
+    let sensitive = match sensitive.as_slice() {
+        [one] => quoted(one),
+        several => list(several),
+    };
+    let sql = format!(
+        "SELECT max(CASE WHEN measure = 'k' THEN value END), \
+                max(CASE WHEN measure = 'prosecutor_average' THEN value END) \
+         FROM audit({RESULT}, {who}, qi => {}, sensitive => {sensitive})",
+        list(&texts("qi"))
+    );
+    let audited = context.sql(&sql).await?.collect().await?;
+    Ok(Costs {
+        loss: summary.information_loss,
+        suppressed: summary.suppressed as f64 / (summary.individuals as f64).max(1.0),
+        classes: summary.classes,
+        smallest: first(&audited, 0).unwrap_or_default(),
+        risk: first(&audited, 1).unwrap_or_default(),
+    })
+}
+
+fn first(batches: &[RecordBatch], column: usize) -> Option<f64> {
+    let batch = batches.iter().find(|batch| batch.num_rows() > 0)?;
+    let column = batch.column(column).as_primitive_opt::<Float64Type>()?;
+    column.iter().next().flatten()
+}
+
+fn print(parameter: &str, outcomes: &[Outcome], individuals: u64) -> Result<(), Failure> {
+    writeln!(Output, "on a sample of {individuals} individuals\n")?;
+    writeln!(
+        Output,
+        "{parameter:>8}  {:>7}  {:>10}  {:>8}  {:>14}  {:>12}",
+        "loss", "left out", "classes", "smallest class", "average risk"
+    )?;
+    for Outcome { value, figures } in outcomes {
+        match figures {
+            Ok(costs) => writeln!(
+                Output,
+                "{value:>8}  {:>7.4}  {:>8.1} %  {:>8}  {:>14}  {:>12.4}",
+                costs.loss,
+                100.0 * costs.suppressed,
+                costs.classes,
+                costs.smallest,
+                costs.risk
+            )?,
+            Err(reason) => writeln!(Output, "{value:>8}  {reason}")?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_varied_around_what_the_job_says() {
+        let table = |text: &str| text.parse::<Table>().unwrap();
+        let (name, values) = around(&table("k = 10\nl = 4")).unwrap();
+        assert_eq!(name, "l");
+        let values: Vec<_> = values.iter().map(|v| sql(v).unwrap()).collect();
+        assert_eq!(values, ["2", "4", "6", "8", "12", "20"]);
+        assert!(around(&table("id = 'x'")).is_err());
+        let (name, values) = given("beta=0.2, 0.5").unwrap();
+        assert_eq!((name.as_str(), values.len()), ("beta", 2));
+        assert!(given("beta").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! `anonymize run`: a job from its inputs to a verified release.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use datafusion::common::TableReference;
+use datafusion::prelude::SessionContext;
+use datafusion_anonymize::release::{MANIFEST, Publish, Release, ReportFormat};
+use tempfile::NamedTempFile;
+
+use crate::Failure;
+use crate::job::{Job, Report};
+use crate::output::{Output, end_at_interrupt};
+use crate::progress::Progress;
+use crate::session::session;
+
+/// Publish what a job file says: written, read again, verified, and visible at once or not at all.
+///
+/// Reads the inputs, calls the anonymizing function, writes Parquet files into the target, reads them
+/// again, verifies the model and the truth of every record from the written bytes, and then creates
+/// manifest.json, which makes the release visible. If anything fails, nothing is visible. Writes a report
+/// for people beside it.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment, after_long_help = AFTER_HELP)]
+pub struct Args {
+    /// The job, a TOML file; 'anonymize init' writes one
+    job: PathBuf,
+
+    /// Put a value into the job; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// How to write the report, instead of what the job says: html, md or json
+    #[arg(long, value_name = "FORMAT", value_parser = report_format)]
+    format: Option<ReportFormat>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  anonymize run examples/patients.toml
+  anonymize run job.toml --set publish.l=5 --set 'target=\"s3://bucket/releases/2026-11/\"'
+
+The keys of a job are described in docs/job.md and docs/job.schema.json. ${NAME} in a value is the
+environment variable NAME.
+
+Exit codes:
+  0    published
+  1    failed; nothing is visible, unless the message says otherwise
+  2    wrong usage
+  130  interrupted (Ctrl-C)
+  141  whoever read the output went away";
+
+pub fn report_format(name: &str) -> Result<ReportFormat, String> {
+    ReportFormat::named(name).ok_or_else(|| "expected html, md or json".to_owned())
+}
+
+pub async fn run(args: Args) -> Result<(), Failure> {
+    end_at_interrupt()?;
+    let mut job = Job::read(&args.job, &args.set)?;
+    if let (Some(format), Some(_)) = (args.format, &job.report) {
+        let stem = args.job.file_stem().map(|s| s.to_string_lossy());
+        job.report = Some(Report::default_for(&stem.unwrap_or_default(), format));
+    }
+    let context = open(&job).await?;
+    // A report that cannot be written is known before anything is published.
+    let report = job.report.as_ref().map(|r| staged(&r.file)).transpose()?;
+    let progress = Progress::start("publishing");
+    let call = job.call(&format!("({})", job.query()), &job.arguments)?;
+    let frame = context.sql(&call).await?;
+    // Looking the target up makes its object store known; there need not be a table.
+    let _ = context
+        .table_provider(TableReference::bare(job.target.as_str()))
+        .await;
+    let publish = Publish::to(&job.target)
+        .with_figures(job.report.is_some())
+        .with_ledger(job.ledger()?);
+    let release = publish.run(frame).await?;
+    drop(progress);
+    for warning in &release.warnings {
+        log::warn!("{warning}");
+    }
+    say(&release)?;
+    if let (Some(report), Some(mut staged), Some(figures)) = (&job.report, report, &release.figures)
+    {
+        let text = figures.report(report.format)?;
+        let written = staged.write_all(text.as_bytes());
+        written
+            .map_err(Failure::from)
+            .and_then(|()| staged.persist(&report.file).map_err(Failure::from))
+            .map_err(|e| {
+                format!("the release is published, but its report cannot be written: {e}")
+            })?;
+        writeln!(Output, "report    {}", report.file.display())?;
+    }
+    Ok(())
+}
+
+/// A session in which the job's inputs are tables.
+pub async fn open(job: &Job) -> Result<SessionContext, Failure> {
+    let (context, _) = session(&job.limits()).await?;
+    if let Some(partitions) = job.partitions() {
+        let sql = format!("SET datafusion.execution.target_partitions = {partitions}");
+        context.sql(&sql).await?.collect().await?;
+    }
+    job.register(&context).await?;
+    Ok(context)
+}
+
+/// A file beside the one that is to be written.
+fn staged(file: &Path) -> Result<NamedTempFile, Failure> {
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let made = fs::create_dir_all(folder).and_then(|()| NamedTempFile::new_in(folder));
+    made.map_err(|e| format!("cannot write the report '{}': {e}", file.display()).into())
+}
+
+fn say(release: &Release) -> Result<(), Failure> {
+    let manifest = &release.manifest;
+    let counts = &manifest.counts;
+    let truth = match manifest.truth.checked.as_str() {
+        "exact" => ", and true of the input",
+        _ => "",
+    };
+    writeln!(
+        Output,
+        "published {} individuals with {} records in {} classes",
+        counts.individuals_out, counts.records_out, counts.classes
+    )?;
+    writeln!(
+        Output,
+        "checked   {} from the written bytes{truth}",
+        manifest.model
+    )?;
+    writeln!(Output, "manifest  {}{MANIFEST}", release.url)?;
+    Ok(())
+}

@@ -1,0 +1,435 @@
+//! Jobs: from a file to a verified release, also when the program is killed.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+#[path = "../../tests/suite/json_schema.rs"]
+mod json_schema;
+
+const JOB: &str = r#"
+target = "out"
+[input]
+patients = { sql = "SELECT * FROM sample_patients(individuals => 400, seed => 1)" }
+[publish]
+function = "anonymize_eir"
+id = "patient_id"
+qi = ["sex", "birth_year"]
+sensitive = "diagnosis"
+l = 3
+"#;
+
+fn anonymize(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anonymize"));
+    command.current_dir(folder).env_remove("RUST_LOG");
+    command
+}
+
+fn job(folder: &Path) {
+    fs::write(folder.join("job.toml"), JOB).unwrap();
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn ok(output: Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn refused(output: Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+/// The manifest, with its files there in full; none if nothing is visible.
+fn manifest(target: &Path) -> Option<Value> {
+    let bytes = fs::read(target.join("manifest.json")).ok()?;
+    let manifest: Value = serde_json::from_slice(&bytes).expect("a manifest is complete");
+    for file in manifest["files"].as_array().unwrap() {
+        let path = target.join(file["path"].as_str().unwrap());
+        assert_eq!(
+            fs::metadata(path).unwrap().len(),
+            file["bytes"].as_u64().unwrap()
+        );
+    }
+    Some(manifest)
+}
+
+#[test]
+fn a_job_is_published_once_with_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    let said = ok(anonymize(folder.path())
+        .args(["run", "job.toml"])
+        .output()
+        .unwrap());
+    assert!(said.starts_with("published 400 individuals"), "{said}");
+    assert!(
+        said.contains("EIR 3-diversity from the written bytes, and true of the input"),
+        "{said}"
+    );
+    assert!(manifest(&folder.path().join("out")).is_some());
+    let report = fs::read_to_string(folder.path().join("job.report.html")).unwrap();
+    assert!(report.starts_with("<!doctype html>") && report.ends_with("</html>\n"));
+    let again = anonymize(folder.path())
+        .args(["run", "job.toml"])
+        .output()
+        .unwrap();
+    assert!(refused(again).contains("holds a release already"));
+    let other = [
+        "run",
+        "job.toml",
+        "--set",
+        "target=other",
+        "--set",
+        "publish.l=4",
+        "--format",
+        "md",
+    ];
+    ok(anonymize(folder.path()).args(other).output().unwrap());
+    let manifest = manifest(&folder.path().join("other")).unwrap();
+    assert_eq!(manifest["model"], "EIR 4-diversity");
+    let report = fs::read_to_string(folder.path().join("job.report.md")).unwrap();
+    assert!(report.starts_with("# Release report: EIR 4-diversity"));
+}
+
+#[test]
+fn the_example_and_the_page_fit_the_schema() {
+    let schema: Value = serde_json::from_str(include_str!("../../docs/job.schema.json")).unwrap();
+    let page = include_str!("../../docs/job.md");
+    let page = page
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    for job in [include_str!("../../examples/patients.toml"), page, JOB] {
+        let job: toml::Table = job.parse().unwrap();
+        let job = serde_json::to_value(job).unwrap();
+        assert_eq!(json_schema::faults(&schema, &job), Vec::<String>::new());
+    }
+    let wrong =
+        serde_json::json!({"target": "x", "input": {}, "publish": {"function": "f"}, "rport": {}});
+    assert_eq!(json_schema::faults(&schema, &wrong).len(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_a_job_is_said_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    for (setting, said) in [
+        ("publish.functoin=x", "there is no argument 'functoin'"),
+        ("taget=x", "there is no key 'taget'; did you mean 'target'?"),
+        ("publish.function=anonymize_eri", "anonymize_eri"),
+        ("publish.qi=['sxe']", "sxe"),
+        ("input.patients=missing.parquet", "missing.parquet"),
+        ("report.file=job.toml/r.html", "cannot write the report"),
+        ("ledger.folder=l", "ledger.key is missing"),
+        ("publish.l=399", "cannot be reached"),
+    ] {
+        let output = anonymize(folder.path())
+            .args(["run", "job.toml", "--set", setting])
+            .output()
+            .unwrap();
+        let error = refused(output);
+        assert!(
+            error.starts_with("error: ") && error.contains(said),
+            "{setting}: {error}"
+        );
+        assert!(manifest(&folder.path().join("out")).is_none(), "{setting}");
+    }
+    let left = fs::read_dir(folder.path().join("out"))
+        .map(|d| d.count())
+        .unwrap_or(0);
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn init_suggests_and_decides_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy =
+        "COPY (SELECT * FROM sample_patients(individuals => 300, seed => 1)) TO 'visits.parquet'";
+    ok(anonymize(folder.path())
+        .args(["sql", "-q", "-c", copy])
+        .output()
+        .unwrap());
+    let made = anonymize(folder.path())
+        .args(["init", "visits.parquet", "-o", "job.toml"])
+        .output()
+        .unwrap();
+    ok(made);
+    let text = fs::read_to_string(folder.path().join("job.toml")).unwrap();
+    assert!(
+        text.contains("# id = \"patient_id\"") && text.contains("\"birth_year\""),
+        "{text}"
+    );
+    let again = anonymize(folder.path())
+        .args(["init", "visits.parquet", "-o", "job.toml"])
+        .output()
+        .unwrap();
+    assert!(refused(again).contains("cannot write 'job.toml'"));
+    let run = anonymize(folder.path())
+        .args(["run", "job.toml"])
+        .output()
+        .unwrap();
+    assert!(refused(run).contains("id is missing"));
+    // With the suggestions taken it runs.
+    let decided = text
+        .replace("# id =", "id =")
+        .replace("# qi =", "qi =")
+        .replace("# sensitive =", "sensitive =");
+    fs::write(folder.path().join("job.toml"), decided).unwrap();
+    let run = anonymize(folder.path())
+        .args([
+            "run",
+            "job.toml",
+            "--set",
+            "publish.qi=['sex', 'birth_year']",
+        ])
+        .output();
+    ok(run.unwrap());
+    // No value of the table is in the job.
+    let ids = "SELECT DISTINCT patient_id FROM 'visits.parquet'";
+    let ids = ok(anonymize(folder.path())
+        .args(["sql", "--format", "csv", "-q", "-c", ids])
+        .output()
+        .unwrap());
+    for id in ids.lines().skip(1) {
+        assert!(!text.contains(id), "a value is in the job");
+    }
+}
+
+#[test]
+fn plan_shows_what_values_cost_and_publishes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    let args = [
+        "plan",
+        "job.toml",
+        "--vary",
+        "l=2,4,8,300",
+        "--sample",
+        "200",
+    ];
+    let said = ok(anonymize(folder.path()).args(args).output().unwrap());
+    assert!(said.starts_with("on a sample of 200 individuals"), "{said}");
+    let losses: Vec<f64> = said
+        .lines()
+        .filter(|line| {
+            ["2", "4", "8"].contains(&line.split_whitespace().next().unwrap_or_default())
+        })
+        .map(|line| line.split_whitespace().nth(1).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(losses.len(), 3, "{said}");
+    assert!(losses[0] <= losses[2], "{said}");
+    assert!(said.contains("cannot be reached"), "{said}");
+    let plot = fs::read_to_string(folder.path().join("job.plan.svg")).unwrap();
+    assert_eq!(plot.matches("<circle").count(), 3);
+    assert!(!folder.path().join("out").exists());
+}
+
+/// Every value is a token that can be found again. What may be published is in the files; nothing else is anywhere.
+#[test]
+fn nothing_secret_gets_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let copy = "COPY (SELECT 'idcanary' || (value / 4) AS who, 'citycanary' || (value / 400) AS city, value / 4 % 50 AS income, \
+                'diseasecanary' || (value % 97) AS disease, 'othercanary' || value AS unnamedcolumn FROM range(0, 4000)) \
+                TO 'in.parquet'";
+    ok(anonymize(folder.path())
+        .args(["sql", "-q", "-c", copy])
+        .output()
+        .unwrap());
+    let job = r#"
+        target = "out"
+        input.people = "in.parquet"
+        [publish]
+        function = "anonymize_eir"
+        id = "who"
+        qi = ["city", "income"]
+        sensitive = "disease"
+        l = 3
+        seed = "seedcanary"
+        [ledger]
+        folder = "ledger"
+        key = "${LEDGER_KEY}"
+    "#;
+    fs::write(at("job.toml"), job).unwrap();
+    fs::create_dir(at("tmp")).unwrap();
+    let run = anonymize(folder.path())
+        .args(["run", "job.toml"])
+        .env("RUST_LOG", "trace")
+        .env("TMPDIR", at("tmp"))
+        .env("LEDGER_KEY", "keycanary-keycanary-keycanary")
+        .output()
+        .unwrap();
+    let logged = text(&run.stderr) + &text(&run.stdout);
+    ok(run);
+    let ids = ["idcanary", "othercanary", "seedcanary", "keycanary"];
+    for secret in ids.iter().chain(&["citycanary", "diseasecanary"]) {
+        let line = logged.lines().find(|line| line.contains(secret));
+        assert!(line.is_none(), "log: {line:?}");
+    }
+    let manifest = fs::read_to_string(at("out/manifest.json")).unwrap();
+    let report = fs::read_to_string(at("job.report.html")).unwrap();
+    let ledger = fs::read_dir(at("ledger"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let ledger = fs::read_to_string(ledger).unwrap();
+    for (name, text) in [
+        ("manifest", &manifest),
+        ("report", &report),
+        ("ledger", &ledger),
+    ] {
+        for secret in ids
+            .iter()
+            .chain(&["diseasecanary", "unnamedcolumn", "\"who\""])
+        {
+            assert!(!text.contains(secret), "{name}: {secret}");
+        }
+    }
+    assert!(!manifest.contains("citycanary") && report.contains("citycanary"));
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let file = at("out").join(manifest["files"][0]["path"].as_str().unwrap());
+    let bytes = text(&fs::read(&file).unwrap());
+    let dump = format!("SELECT * FROM '{}'", file.display());
+    let rows = ok(anonymize(folder.path())
+        .args(["sql", "-q", "--format", "ndjson", "-c", &dump])
+        .output()
+        .unwrap());
+    assert!(rows.contains("diseasecanary") && rows.contains("citycanary"));
+    for secret in ids.iter().chain(&["unnamedcolumn", "\"who\""]) {
+        assert!(
+            !bytes.contains(secret) && !rows.contains(secret),
+            "file: {secret}"
+        );
+    }
+    assert_eq!(
+        fs::read_dir(at("tmp")).unwrap().count(),
+        0,
+        "spill files are gone"
+    );
+}
+
+/// Killed at random moments: the manifest is absent or complete, and the next run sweeps what is left.
+/// ANONYMIZE_KILLS=200 runs it longer.
+#[test]
+fn killed_at_any_moment() {
+    let kills: u32 = std::env::var("ANONYMIZE_KILLS").map_or(8, |n| n.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    let out = folder.path().join("out");
+    let start = Instant::now();
+    ok(anonymize(folder.path())
+        .args(["run", "job.toml"])
+        .output()
+        .unwrap());
+    let whole = start.elapsed();
+    fs::remove_dir_all(&out).unwrap();
+    let (mut visible, mut left) = (0, 0);
+    for round in 0..kills {
+        let mut child = anonymize(folder.path())
+            .args(["run", "job.toml"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Spread over the run, and somewhat beyond its end.
+        sleep(whole.mul_f64(f64::from(round) / f64::from(kills) * 1.1) + Duration::from_millis(5));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if manifest(&out).is_some() {
+            visible += 1;
+            fs::remove_dir_all(&out).unwrap();
+        } else if fs::read_dir(&out).is_ok_and(|mut d| d.next().is_some()) {
+            left += 1;
+        }
+    }
+    println!(
+        "{kills} killed: {visible} visible and complete, {left} left staging, the others nothing"
+    );
+    ok(anonymize(folder.path())
+        .args(["run", "job.toml"])
+        .output()
+        .unwrap());
+    let manifest = manifest(&out).unwrap();
+    let mut names: Vec<_> = fs::read_dir(&out)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let data = format!("data-{}", manifest["release"].as_str().unwrap());
+    assert_eq!(names, [data, "manifest.json".to_owned()]);
+}
+
+/// The report in a browser: it draws something, complains about nothing, and asks for nothing. Needs Chromium; `.ci/run`
+/// installs it, and elsewhere the test says that it did not look.
+#[test]
+fn the_report_opens_in_a_browser() {
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let found = browsers.iter().find(|b| {
+        Command::new(b)
+            .arg("--version")
+            .output()
+            .is_ok_and(|o| o.status.success())
+    });
+    let Some(browser) = found else {
+        assert!(
+            std::env::var_os("ANONYMIZE_NEEDS_BROWSER").is_none(),
+            "there is no Chromium"
+        );
+        println!("not looked at: there is no Chromium");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    ok(anonymize(folder.path())
+        .args(["run", "job.toml"])
+        .output()
+        .unwrap());
+    let page = format!("file://{}", folder.path().join("job.report.html").display());
+    let shot = folder.path().join("shot.png");
+    let log = folder.path().join("net.json");
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--window-size=900,3000",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .arg(format!("--screenshot={}", shot.display()))
+        .arg(format!("--log-net-log={}", log.display()))
+        .args(["--enable-logging=stderr", "--v=0", &page])
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(!said.contains("CONSOLE"), "{said}");
+    assert!(
+        fs::metadata(&shot).unwrap().len() > 30_000,
+        "the picture is empty: {said}"
+    );
+    let log = fs::read_to_string(log).unwrap();
+    for line in log.lines().filter(|line| line.contains("\"url\":\"http")) {
+        let own = ["google", "gstatic", "gvt1", "chromium"]
+            .iter()
+            .any(|host| line.contains(host));
+        assert!(own, "the page asks for something: {line}");
+    }
+}

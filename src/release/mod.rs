@@ -1,0 +1,40 @@
+//! What leaves the house: files that were checked after they were written, under one manifest.
+//!
+//! ```text
+//! plan of one anonymizing function
+//!   │ sorted by class, written as Parquet          writer   <target>/data-<release>/part-<random>.parquet
+//!   ▼
+//! bytes in the store
+//!   │ read again, hashed, verified                 check    with `verify`, row group by row group
+//!   │ measured: audit, loss, truth                 measures with the functions of this crate
+//!   ▼
+//! manifest.json, created if absent                 place    the one step that makes the release visible
+//! ```
+//!
+//! A release exists if and only if its manifest does. Everything before that is staging, told apart from other runs by a
+//! random name, and swept by later ones.
+
+mod check;
+mod exec;
+mod figures;
+mod ledger;
+mod manifest;
+mod measures;
+mod node;
+mod place;
+mod publish;
+mod report;
+mod sources;
+mod tables;
+mod truth;
+mod writer;
+
+pub use exec::PublishExec;
+pub use figures::{Bar, Distribution, Figures};
+pub use ledger::{Ledger, OnOverlap};
+pub use manifest::{
+    Count, Counts, FileEntry, Loss, MANIFEST, Manifest, Measure, Roles, Tool, Truth,
+};
+pub use node::PublishNode;
+pub use publish::{Publish, Release};
+pub use report::ReportFormat;

@@ -1,0 +1,345 @@
+//! The way of a release, from a plan to its manifest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{SecondsFormat, Utc};
+use datafusion::common::{
+    DataFusionError, Result, exec_datafusion_err, internal_datafusion_err, plan_datafusion_err,
+};
+use datafusion::dataframe::DataFrame;
+use datafusion::execution::{SessionState, TaskContext};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore, ident};
+use datafusion::physical_plan::execute_stream;
+
+use super::check;
+use super::figures::Figures;
+use super::ledger::Ledger;
+use super::manifest::{Counts, Manifest, Roles, Tool};
+use super::measures::Measuring;
+use super::place::{NotCommitted, Place, random_name};
+use super::sources;
+use super::tables::{Table, sensitive};
+use super::truth::original;
+use super::writer::{ROW_GROUP_ROWS, write};
+use crate::logical::AnonymizeNode;
+use crate::physical::Summary;
+use crate::spec::{INDIVIDUAL, Spec};
+
+/// How to publish.
+///
+/// ```
+/// use datafusion::prelude::*;
+/// use datafusion_anonymize::release::Publish;
+/// use datafusion_anonymize::register_all;
+///
+/// # #[tokio::main(flavor = "multi_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// # let folder = tempfile::tempdir()?;
+/// # let target = folder.path().join("2026-11");
+/// # let target = target.to_str().unwrap();
+/// let ctx = SessionContext::new();
+/// register_all(&ctx)?;
+/// let published = ctx
+///     .sql(
+///         "SELECT * FROM anonymize_eir(
+///            (SELECT * FROM sample_patients(individuals => 200, seed => 1)),
+///            id => patient_id, qi => [sex, birth_year], sensitive => diagnosis, l => 3)",
+///     )
+///     .await?;
+/// let release = Publish::to(target).run(published).await?;
+/// assert_eq!(release.manifest.model, "EIR 3-diversity");
+/// assert!(release.manifest.counts.individuals_out <= 200);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Publish {
+    target: String,
+    figures: bool,
+    ledger: Option<Ledger>,
+}
+
+/// A release that can be read.
+#[derive(Debug, Clone)]
+pub struct Release {
+    /// Where it is.
+    pub url: String,
+    /// What it is.
+    pub manifest: Manifest,
+    /// Figures for a report, if they were asked for. For the publisher: some are of the input.
+    pub figures: Option<Figures>,
+    /// What the publisher should know.
+    pub warnings: Vec<String>,
+}
+
+impl Publish {
+    /// Publishes to a folder, or to the URL of one in an object store that the session knows.
+    pub fn to(target: impl Into<String>) -> Self {
+        Self {
+            target: target.into(),
+            figures: false,
+            ledger: None,
+        }
+    }
+
+    /// Also computes the figures of a report.
+    pub fn with_figures(mut self, figures: bool) -> Self {
+        self.figures = figures;
+        self
+    }
+
+    /// Looks the individuals up in a ledger of earlier releases, and enters this one.
+    pub fn with_ledger(mut self, ledger: Option<Ledger>) -> Self {
+        self.ledger = ledger;
+        self
+    }
+
+    /// Publishes the result of one call of an anonymizing function.
+    ///
+    /// # Errors
+    ///
+    /// If the target is not empty, if the plan is anything else than such a call, or if what was written differs from
+    /// what was to be written, fails its verification or is not true of the input. In each case nothing is visible.
+    pub async fn run(&self, frame: DataFrame) -> Result<Release> {
+        let (state, plan) = frame.into_parts();
+        self.run_plan(&state, &plan).await
+    }
+
+    pub(crate) async fn run_plan(
+        &self,
+        state: &SessionState,
+        plan: &LogicalPlan,
+    ) -> Result<Release> {
+        let call = Call::of(plan)?;
+        let runtime = state.runtime_env();
+        let place = Place::find(runtime, &self.target)?;
+        sources::check(runtime, &place, &call.input).await?;
+        place.prepare().await?;
+        let staging = place.begin(random_name()?).await?;
+        let work = Work {
+            publish: self,
+            state,
+            call: &call,
+            place: &place,
+            release: &staging.release,
+        };
+        let done = match work.stage().await {
+            Ok(done) => done,
+            Err(error) => return Err(discard(&place, &staging.release, error).await),
+        };
+        match place.commit(&done.manifest).await {
+            Ok(()) => {}
+            Err(NotCommitted::Refused(error)) => {
+                self.forget(&staging.release);
+                return Err(discard(&place, &staging.release, error).await);
+            }
+            Err(NotCommitted::Unknown(error)) => {
+                return Err(exec_datafusion_err!(
+                    "publish: it is not known whether the release is visible, because the store did not answer: \
+                     {error}; look for {} at the target",
+                    super::MANIFEST
+                ));
+            }
+        }
+        // The release is out; what could not be swept will be by the next run.
+        if let Err(error) = place.sweep_others(&staging.release).await {
+            log::warn!("publish: staging of other runs is left: {error}");
+        }
+        Ok(Release {
+            url: place.url().to_string(),
+            ..done
+        })
+    }
+
+    fn forget(&self, release: &str) {
+        if let Some(ledger) = &self.ledger {
+            ledger.forget(release);
+        }
+    }
+}
+
+/// Leaves nothing behind of a run that failed. The failure is what is reported.
+async fn discard(place: &Place, release: &str, error: DataFusionError) -> DataFusionError {
+    if let Err(left) = place.sweep(release).await {
+        log::warn!("publish: staging is left for the next run to sweep: {left}");
+    }
+    error
+}
+
+/// One call of an anonymizing function, with a key that is the same in all passes over the input.
+struct Call {
+    /// As it was called.
+    spec: Arc<Spec>,
+    /// With the key of this release.
+    fixed: Arc<Spec>,
+    /// The input in canonical form.
+    input: LogicalPlan,
+}
+
+impl Call {
+    /// The call that a plan consists of. Anything above it that would change what is published is refused.
+    fn of(plan: &LogicalPlan) -> Result<Self> {
+        match plan {
+            LogicalPlan::Extension(Extension { node }) => {
+                let node = node.as_any().downcast_ref::<AnonymizeNode>();
+                let node = node.ok_or_else(not_a_call)?;
+                let input = node.inputs().into_iter().next().cloned();
+                Ok(Self {
+                    spec: Arc::clone(node.spec()),
+                    fixed: Arc::new(node.spec().with_fixed_key()?),
+                    input: input.ok_or_else(not_a_call)?,
+                })
+            }
+            LogicalPlan::SubqueryAlias(alias) => Self::of(&alias.input),
+            LogicalPlan::Projection(projection) if changes_nothing(plan, &projection.expr) => {
+                Self::of(&projection.input)
+            }
+            _ => Err(not_a_call()),
+        }
+    }
+
+    fn published(&self) -> Result<LogicalPlan> {
+        let node = AnonymizeNode::try_new(Arc::clone(&self.fixed), self.input.clone(), vec![])?;
+        Ok(LogicalPlan::Extension(Extension {
+            node: Arc::new(node),
+        }))
+    }
+}
+
+/// Whether a projection gives the columns of its input as they are.
+fn changes_nothing(plan: &LogicalPlan, expressions: &[Expr]) -> bool {
+    let input = plan.inputs().first().map(|input| input.schema().columns());
+    input.is_some_and(|columns| {
+        columns.len() == expressions.len()
+            && columns
+                .into_iter()
+                .zip(expressions)
+                .all(|(column, expression)| *expression == Expr::Column(column))
+    })
+}
+
+fn not_a_call() -> DataFusionError {
+    plan_datafusion_err!(
+        "publish: the second argument must be (SELECT * FROM f(…)) with one of the anonymizing functions f, and nothing \
+         else: what is filtered, joined or reordered afterwards is no longer what was verified"
+    )
+}
+
+/// The work before the commit.
+struct Work<'a> {
+    publish: &'a Publish,
+    state: &'a SessionState,
+    call: &'a Call,
+    place: &'a Place,
+    release: &'a str,
+}
+
+impl Work<'_> {
+    async fn stage(&self) -> Result<Release> {
+        let spec = &self.call.fixed;
+        let published = self.call.published()?;
+        let tables = Table::of(spec, &self.call.input, &published)?;
+        let warnings = self.enter_ledger().await?;
+        let class_tuple = self.state.scalar_functions().get("anonymize_class_tuple");
+        let class_tuple = class_tuple.ok_or_else(|| {
+            internal_datafusion_err!("publish: the session has not all functions of this crate")
+        })?;
+        let (mut files, mut summary) = (vec![], None);
+        for table in tables {
+            let rows = table.rows(published.clone(), class_tuple)?;
+            let plan = self.state.create_physical_plan(&rows).await?;
+            let task = Arc::new(TaskContext::from(self.state));
+            let rows = execute_stream(Arc::clone(&plan), task)?;
+            let written = write(self.place, self.release, rows, ROW_GROUP_ROWS).await?;
+            summary = summary.or(Summary::of(&plan));
+            let pool = &self.state.runtime_env().memory_pool;
+            files.extend(check::check(self.place, &table, &written, pool).await?);
+        }
+        let summary = summary.unwrap_or_default();
+        let original = original(spec, self.call.input.clone())?;
+        let measuring = Measuring::try_new(self.state, spec, self.place, &files, original).await?;
+        let hidden_below = self.call.spec.model()?.min_individuals().max(2) as u64;
+        let manifest = Manifest {
+            manifest_version: Manifest::version(),
+            tool: Tool {
+                name: env!("CARGO_PKG_NAME").to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            release: self.release.to_owned(),
+            created: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            function: spec.function().to_owned(),
+            model: self.call.spec.model()?.describe(),
+            parameters: parameters(&self.call.spec),
+            reproducible: self.call.spec.is_seeded(),
+            roles: roles(spec),
+            counts: Counts::new(hidden_below, &summary),
+            audit: measuring.audit().await?,
+            truth: measuring.truth().await?,
+            information_loss: measuring.loss(&summary).await?,
+            files,
+        };
+        let figures = match self.publish.figures {
+            true => Some(Figures::gather(&measuring, &manifest).await?),
+            false => None,
+        };
+        Ok(Release {
+            url: String::new(),
+            manifest,
+            figures,
+            warnings,
+        })
+    }
+
+    /// Looks the individuals up in the ledger, and enters them.
+    async fn enter_ledger(&self) -> Result<Vec<String>> {
+        let Some(ledger) = &self.publish.ledger else {
+            return Ok(vec![]);
+        };
+        let function = self.call.spec.function();
+        if self.call.spec.id().is_none() {
+            return Err(plan_datafusion_err!(
+                "{function}: a ledger needs an id: individuals without one cannot be recognized"
+            ));
+        }
+        let id = self.call.input.schema().field(0).name().clone();
+        let plan = datafusion::logical_expr::LogicalPlanBuilder::from(self.call.input.clone())
+            .project(vec![datafusion::logical_expr::cast(
+                ident(id),
+                datafusion::arrow::datatypes::DataType::Utf8,
+            )])?
+            .build()?;
+        let plan = self.state.create_physical_plan(&plan).await?;
+        let ids = execute_stream(plan, Arc::new(TaskContext::from(self.state)))?;
+        let subject = format!(
+            "{function} {:?} {:?}",
+            parameters(&self.call.spec),
+            roles(&self.call.spec)
+        );
+        let target = self.place.url().to_string();
+        ledger.enter(self.release, &subject, &target, ids).await
+    }
+}
+
+/// What the requirement is and how it is reached. Never the seed, a stated domain or a key.
+fn parameters(spec: &Spec) -> BTreeMap<String, String> {
+    let mut parameters: BTreeMap<String, String> = spec
+        .parameters()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    for (name, value) in spec.facts() {
+        if ["algorithm", "notation"].contains(&name) {
+            parameters.insert(name.to_owned(), value);
+        }
+    }
+    parameters
+}
+
+fn roles(spec: &Spec) -> Roles {
+    Roles {
+        individual: spec.id().map(|_| INDIVIDUAL.to_owned()),
+        qi: spec.qi().to_vec(),
+        sensitive: sensitive(spec),
+        keep: spec.keep().to_vec(),
+    }
+}

@@ -1,0 +1,48 @@
+//! The report on a release: for people, in one file.
+
+mod html;
+mod markdown;
+mod svg;
+mod words;
+
+use datafusion::common::{DataFusionError, Result};
+
+use super::figures::Figures;
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReportFormat {
+    /// One page with charts that needs nothing else, to read and to print.
+    #[default]
+    Html,
+    /// Text with tables.
+    Markdown,
+    /// The figures alone.
+    Json,
+}
+
+impl ReportFormat {
+    /// The format that a name stands for: `html`, `md` or `json`.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "html" => Self::Html,
+            "md" => Self::Markdown,
+            "json" => Self::Json,
+            _ => return None,
+        })
+    }
+}
+
+impl Figures {
+    /// The report.
+    pub fn report(&self, format: ReportFormat) -> Result<String> {
+        Ok(match format {
+            ReportFormat::Html => html::page(self),
+            ReportFormat::Markdown => markdown::page(self),
+            ReportFormat::Json => {
+                let text = serde_json::to_string_pretty(self);
+                text.map_err(|e| DataFusionError::External(Box::new(e)))? + "\n"
+            }
+        })
+    }
+}

@@ -1,0 +1,660 @@
+//! Releases: complete or absent, checked after writing.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::path::Path as Folder;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use datafusion::common::Result;
+use datafusion::object_store::memory::InMemory;
+use datafusion::object_store::path::Path;
+use datafusion::object_store::{
+    self, CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_anonymize::release::{Ledger, Manifest, OnOverlap, Publish, Release, ReportFormat};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use serde_json::Value;
+
+use crate::engine::{context, rows};
+use crate::json_schema::faults;
+
+const CALL: &str = "anonymize_eir(visits, id => patient_id, qi => [sex, birth_year, race], sensitive => diagnosis, l => 3)";
+
+/// A context with 300 patients in `visits`.
+async fn visits() -> SessionContext {
+    let ctx = context(SessionConfig::new().with_target_partitions(2));
+    let sql = "CREATE TABLE visits AS SELECT * FROM sample_patients(individuals => 300, seed => 1)";
+    rows(&ctx, sql).await.unwrap();
+    ctx
+}
+
+async fn publish(ctx: &SessionContext, call: &str, publish: Publish) -> Result<Release> {
+    let frame = ctx.sql(&format!("SELECT * FROM {call}")).await?;
+    publish.run(frame).await
+}
+
+async fn refused(ctx: &SessionContext, call: &str, to: Publish) -> String {
+    publish(ctx, call, to).await.unwrap_err().strip_backtrace()
+}
+
+/// What is in a folder.
+fn names(folder: &Folder) -> BTreeSet<String> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return BTreeSet::new();
+    };
+    entries
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+fn text(path: &Folder) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_is_its_manifest_and_the_files_it_names() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("new/2026-11");
+    let release = publish(&ctx, CALL, Publish::to(text(&target)))
+        .await
+        .unwrap();
+    let written = fs::read(target.join("manifest.json")).unwrap();
+    let read = Manifest::from_json(&written).unwrap();
+    assert_eq!(
+        (read.release, read.files),
+        (
+            release.manifest.release.clone(),
+            release.manifest.files.clone()
+        )
+    );
+
+    let schema = include_str!("../../docs/manifest.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let manifest: Value = serde_json::from_slice(&written).unwrap();
+    assert_eq!(faults(&schema, &manifest), Vec::<String>::new());
+
+    let manifest = release.manifest;
+    assert_eq!(manifest.model, "EIR 3-diversity");
+    assert_eq!(manifest.truth.checked, "exact");
+    assert!(manifest.measure("eir_l").unwrap() >= 3.0);
+    assert_eq!(
+        manifest
+            .information_loss
+            .iter()
+            .filter(|l| l.measure == "nloss")
+            .count(),
+        4
+    );
+    let data = format!("data-{}", manifest.release);
+    assert_eq!(
+        names(&target),
+        ["manifest.json".to_owned(), data.clone()].into()
+    );
+    let files: BTreeSet<String> = manifest.files.iter().map(|f| f.path.clone()).collect();
+    let found = names(&target.join(&data))
+        .iter()
+        .map(|n| format!("{data}/{n}"))
+        .collect();
+    assert_eq!(files, found);
+    for file in &manifest.files {
+        assert_eq!(
+            fs::metadata(target.join(&file.path)).unwrap().len(),
+            file.bytes
+        );
+    }
+    let counted = format!(
+        "SELECT count(*), count(DISTINCT individual) FROM '{}/{data}/'",
+        target.display()
+    );
+    let counted = ctx
+        .clone()
+        .enable_url_table()
+        .sql(&counted)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
+    let counted = crate::engine::printed(&counted);
+    let (records, individuals) = (manifest.counts.records_out, manifest.counts.individuals_out);
+    assert_eq!(counted, [[records.to_string(), individuals.to_string()]]);
+}
+
+/// The same seed gives the same bytes, whatever the number of partitions and the size of batches.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_seed_gives_the_same_bytes() {
+    let call = CALL.replace("l => 3", "l => 3, block => 60, seed => 5");
+    let mut seen = BTreeSet::new();
+    for (partitions, batch) in [(1, 8192), (3, 8192), (4, 97)] {
+        let config = SessionConfig::new()
+            .with_target_partitions(partitions)
+            .with_batch_size(batch);
+        let ctx = context(config);
+        rows(
+            &ctx,
+            "CREATE TABLE visits AS SELECT * FROM sample_patients(individuals => 300, seed => 1)",
+        )
+        .await
+        .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let target = text(&folder.path().join("t"));
+        let release = publish(&ctx, &call, Publish::to(target)).await.unwrap();
+        assert!(release.manifest.reproducible);
+        seen.insert(release.manifest.files[0].sha256.clone());
+    }
+    assert_eq!(seen.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn publish_in_sql_runs_once_whatever_stands_above_it() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    for (i, query) in [
+        "SELECT records FROM publish('TARGET', (SELECT * FROM CALL))",
+        "SELECT records FROM publish('TARGET', (SELECT * FROM CALL)) WHERE records > 1000000 LIMIT 1",
+        "SELECT records FROM publish('TARGET', (SELECT * FROM CALL)) WHERE random() < 2 LIMIT 1",
+        "SELECT records FROM publish(target => 'TARGET', release => (SELECT * FROM CALL) ) WHERE (SELECT count(*) FROM visits) > 3",
+        "WITH p AS (SELECT * FROM publish('TARGET', (SELECT * FROM CALL))) SELECT a.records FROM p AS a JOIN p AS b ON a.file = b.file",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let target = folder.path().join(i.to_string());
+        let sql = query.replace("TARGET", &text(&target)).replace("CALL", CALL);
+        rows(&ctx, &format!("EXPLAIN {sql}")).await.unwrap();
+        assert!(!target.exists(), "EXPLAIN publishes nothing");
+        let given = rows(&ctx, &sql).await.unwrap();
+        let manifest = Manifest::from_json(&fs::read(target.join("manifest.json")).unwrap()).unwrap();
+        // Everything is published, whatever the query keeps of the list of files.
+        assert_eq!(manifest.counts.individuals_out, 300, "{query}");
+        let records: u64 = manifest.files.iter().map(|f| f.records).sum();
+        assert_eq!(records, manifest.counts.records_out);
+        assert_eq!(given.len(), usize::from(i != 1), "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_whole_result_of_a_function_is_published() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("t");
+    for tail in [
+        format!("(SELECT * FROM {CALL} WHERE sex IS NOT NULL)"),
+        format!("(SELECT individual, diagnosis FROM {CALL})"),
+        format!("(SELECT * FROM {CALL} LIMIT 3)"),
+        format!("(SELECT * FROM {CALL} UNION ALL SELECT * FROM {CALL})"),
+        "(SELECT * FROM visits)".to_owned(),
+        "visits".to_owned(),
+    ] {
+        let sql = format!("SELECT * FROM publish('{}', {tail})", target.display());
+        let said = rows(&ctx, &sql).await.unwrap_err().strip_backtrace();
+        assert!(
+            said.contains("must be (SELECT * FROM f(…))"),
+            "{tail}: {said}"
+        );
+        assert!(!target.exists(), "{tail}");
+    }
+    for (arguments, said) in [
+        ("", "takes a target and what to publish"),
+        ("'x'", "takes a target and what to publish"),
+        (
+            "3, visits",
+            "must be a folder or the URL of one, in quotes, not 3",
+        ),
+        ("'x', visits, l => 3", "takes a target and what to publish"),
+        ("'x*', (SELECT * FROM CALL)", "without *, ? or ["),
+        (
+            "'nowhere://x', (SELECT * FROM CALL)",
+            "no object store for nowhere://x",
+        ),
+    ] {
+        let sql = format!("SELECT * FROM publish({})", arguments.replace("CALL", CALL));
+        let error = rows(&ctx, &sql).await.unwrap_err().strip_backtrace();
+        assert!(error.contains(said), "{arguments}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_with_anything_in_it_is_refused() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("t");
+    publish(&ctx, CALL, Publish::to(text(&target)))
+        .await
+        .unwrap();
+    let before = names(&target);
+    let said = refused(&ctx, CALL, Publish::to(text(&target))).await;
+    assert!(said.contains("holds a release already"), "{said}");
+    assert_eq!(names(&target), before);
+
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("notes.txt"), "x").unwrap();
+    let said = refused(&ctx, CALL, Publish::to(text(&other))).await;
+    assert!(said.contains("holds 1 other thing"), "{said}");
+    assert_eq!(names(&other), ["notes.txt".to_owned()].into());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_and_the_target_itself_are_no_inputs() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("t");
+    let release = publish(&ctx, CALL, Publish::to(text(&target)))
+        .await
+        .unwrap();
+    let file = target.join(&release.manifest.files[0].path);
+    let next = text(&folder.path().join("next"));
+    for (i, input) in [text(file.parent().unwrap()) + "/", text(&file)]
+        .iter()
+        .enumerate()
+    {
+        let external = format!("CREATE EXTERNAL TABLE r{i} STORED AS PARQUET LOCATION '{input}'");
+        rows(&ctx, &external).await.unwrap();
+        let call = format!(
+            "anonymize_eir((SELECT individual, diagnosis, character_length(diagnosis) AS n FROM r{i}), id => individual, \
+             qi => [n], sensitive => diagnosis, l => 2, contradictory => 'cover')"
+        );
+        let said = refused(&ctx, &call, Publish::to(&next)).await;
+        assert!(said.contains("is itself a release"), "{input}: {said}");
+    }
+
+    let source = folder.path().join("source");
+    let copy = format!("COPY visits TO '{}/' STORED AS PARQUET", source.display());
+    rows(&ctx, &copy).await.unwrap();
+    let inside = CALL.replace("visits", &format!("'{}/'", source.display()));
+    for target in [source.join("out"), source.clone()] {
+        let said = refused(&ctx, &inside, Publish::to(text(&target))).await;
+        assert!(said.contains("lie in each other"), "{said}");
+    }
+    let beside = Publish::to(text(&folder.path().join("source-out")));
+    publish(&ctx, &inside, beside).await.unwrap();
+}
+
+/// Staging of dead runs is swept, that of living ones is not; a run that fails leaves nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn staging_is_swept() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("t");
+    let staging = |digit: &str| target.join(format!("data-{}", digit.repeat(32)));
+    for digit in ["a", "b"] {
+        fs::create_dir_all(staging(digit)).unwrap();
+        fs::write(staging(digit).join("part-1.parquet#1"), "half").unwrap();
+    }
+    let alive = File::open(staging("b")).unwrap();
+    alive.try_lock().unwrap();
+    let infeasible = CALL.replace("l => 3", "l => 250");
+    let said = refused(&ctx, &infeasible, Publish::to(text(&target))).await;
+    assert!(said.contains("cannot be reached"), "{said}");
+    assert_eq!(names(&target), [format!("data-{}", "b".repeat(32))].into());
+    // Whoever has committed may remove the staging of all others: none of them can commit any more.
+    let release = publish(&ctx, CALL, Publish::to(text(&target)))
+        .await
+        .unwrap();
+    let kept = format!("data-{}", release.manifest.release);
+    assert_eq!(names(&target), ["manifest.json".to_owned(), kept].into());
+}
+
+/// The same through an object store: conditional put instead of a link.
+#[tokio::test(flavor = "multi_thread")]
+async fn object_stores_get_releases_too() {
+    let ctx = visits().await;
+    let store = Arc::new(Faulty::new(Fault::None));
+    ctx.register_object_store(&"memory://store".try_into().unwrap(), store.clone());
+    let release = publish(&ctx, CALL, Publish::to("memory://store/a/b"))
+        .await
+        .unwrap();
+    let files: Vec<_> = store.inner.list(None).collect().await;
+    assert_eq!(files.len(), 1 + release.manifest.files.len());
+    let said = refused(&ctx, CALL, Publish::to("memory://store/a/b")).await;
+    assert!(said.contains("holds a release already"), "{said}");
+}
+
+/// Whatever a store does to the bytes: an error, and nothing visible.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_back_must_be_what_was_written() {
+    for (fault, said) in [
+        (Fault::Flip, "holds other bytes than what was written"),
+        (Fault::Truncate, "has another size than what was written"),
+        (Fault::Lose, "is gone"),
+        (Fault::RefuseManifest, "refused"),
+    ] {
+        let ctx = visits().await;
+        let store = Arc::new(Faulty::new(fault));
+        ctx.register_object_store(&"memory://store".try_into().unwrap(), store.clone());
+        let error = refused(&ctx, CALL, Publish::to("memory://store/a")).await;
+        assert!(error.contains(said), "{fault:?}: {error}");
+        let left: Vec<_> = store.inner.list(None).collect().await;
+        assert!(left.is_empty(), "{fault:?}: {left:?}");
+    }
+}
+
+/// A manifest that was put although the answer was lost counts; one of another run does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_answers_and_rivals() {
+    let ctx = visits().await;
+    let store = Arc::new(Faulty::new(Fault::LoseAnswer));
+    ctx.register_object_store(&"memory://store".try_into().unwrap(), store.clone());
+    let release = publish(&ctx, CALL, Publish::to("memory://store/a"))
+        .await
+        .unwrap();
+    let path = Path::from("a/manifest.json");
+    let bytes = store.inner.get(&path).await.unwrap().bytes().await.unwrap();
+    assert_eq!(
+        Manifest::from_json(&bytes).unwrap().release,
+        release.manifest.release
+    );
+
+    let ctx = visits().await;
+    let store = Arc::new(Faulty::new(Fault::Rival));
+    ctx.register_object_store(&"memory://store".try_into().unwrap(), store.clone());
+    let said = refused(&ctx, CALL, Publish::to("memory://store/a")).await;
+    assert!(
+        said.contains("got a release of another run meanwhile"),
+        "{said}"
+    );
+    let left: Vec<_> = store.inner.list(None).collect().await;
+    assert_eq!(left.len(), 1, "only the rival's manifest");
+}
+
+/// An input that is another one when it is read again cannot be verified.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_that_changes_is_not_published() {
+    let ctx = context(SessionConfig::new().with_target_partitions(2));
+    rows(
+        &ctx,
+        "CREATE TABLE numbers AS SELECT value AS id, value % 90 AS age FROM range(0, 600)",
+    )
+    .await
+    .unwrap();
+    let call = "anonymize_eir((SELECT id, age, CAST(random() * 1000000 AS BIGINT) AS disease FROM numbers), \
+                id => id, qi => [age], sensitive => disease, l => 3)";
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("t");
+    let said = refused(&ctx, call, Publish::to(text(&target))).await;
+    assert!(said.contains("not true of the input"), "{said}");
+    assert!(names(&target).is_empty());
+}
+
+/// All functions and kinds of columns can be published.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_function_and_notation_can_be_published() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let roles = "id => patient_id, qi => [sex, birth_year, race], sensitive => diagnosis";
+    for (i, call) in [
+        format!("anonymize_ir(visits, {roles}, k => 5)"),
+        format!("anonymize_ir(visits, {roles}, k => 5, l => 3)"),
+        format!("anonymize_eir(visits, {roles}, alpha => 0.5, beta => 0.6)"),
+        format!("anonymize_eir(visits, {roles}, l => 3, notation => 'text')"),
+        format!("anonymize_eir(visits, {roles}, l => 3, hierarchy => {{birth_year: 'bins(5, 20)'}})"),
+        format!("anonymize_eir(visits, {roles}, l => 3, keep => [ward], categorical => [birth_year])"),
+        "anonymize_ir((SELECT DISTINCT sex, birth_year, diagnosis FROM visits), one_row_per_individual => true, \
+         qi => [sex, birth_year], sensitive => diagnosis, k => 4)".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let target = text(&folder.path().join(i.to_string()));
+        let release = publish(&ctx, call, Publish::to(target).with_figures(true)).await;
+        let release = release.unwrap_or_else(|e| panic!("{call}: {e}"));
+        let checked = if i == 6 { "possible" } else { "exact" };
+        assert_eq!(release.manifest.truth.checked, checked, "{call}");
+        for format in [ReportFormat::Html, ReportFormat::Markdown, ReportFormat::Json] {
+            let report = release.figures.as_ref().unwrap().report(format).unwrap();
+            assert!(report.len() > 2000, "{call}");
+        }
+    }
+}
+
+/// The report needs nothing but itself, and promises nothing that nobody can.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_is_self_contained_and_careful() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let target = text(&folder.path().join("t"));
+    let release = publish(&ctx, CALL, Publish::to(target).with_figures(true))
+        .await
+        .unwrap();
+    let figures = release.figures.unwrap();
+    assert!(!figures.class_sizes.is_empty() && !figures.query_errors.is_empty());
+    assert_eq!(figures.distributions.len(), 3);
+    let individuals: f64 = figures.class_sizes.iter().map(|b| b.value).sum();
+    assert_eq!(individuals, 300.0);
+    let k = release.manifest.counts.hidden_below as f64;
+    for d in &figures.distributions {
+        let counts = d.before.iter().chain(&d.after).flatten();
+        assert!(counts.clone().all(|c| *c == 0.0 || *c >= k), "{d:?}");
+        let after: f64 = d.after.iter().flatten().sum();
+        assert!(after <= 301.0 + d.labels.len() as f64, "{d:?}");
+    }
+    let html = figures.report(ReportFormat::Html).unwrap();
+    for heading in [
+        "What was published",
+        "The guarantee in plain words",
+        "What is not protected",
+        "Context assessment",
+        "Data assessment",
+        "Identifiability assessment and mitigation",
+        "De-identification governance",
+        "Prosecutor",
+        "Journalist",
+        "Marketer",
+        "0.33",
+        "0.09",
+        "<svg",
+    ] {
+        assert!(html.contains(heading), "{heading}");
+    }
+    for foreign in ["http://", "https://", "<script", "url(", "GDPR", "@import"] {
+        assert!(!html.contains(foreign), "{foreign}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_knows_who_was_published_before() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let to = |name: &str, on_overlap| {
+        let ledger =
+            Ledger::new(folder.path().join("ledger"), "a secret of 24 characters").unwrap();
+        let ledger = ledger.with_on_overlap(on_overlap);
+        Publish::to(text(&folder.path().join(name))).with_ledger(Some(ledger))
+    };
+    let first = publish(&ctx, CALL, to("1", OnOverlap::Refuse))
+        .await
+        .unwrap();
+    assert!(first.warnings.is_empty());
+    // The same people with the same parameters: said. With others: refused, or said.
+    let again = publish(&ctx, CALL, to("2", OnOverlap::Refuse))
+        .await
+        .unwrap();
+    assert!(
+        again.warnings[0].contains("about 100 % of the individuals"),
+        "{:?}",
+        again.warnings
+    );
+    let other = CALL.replace("l => 3", "l => 4");
+    let said = refused(&ctx, &other, to("3", OnOverlap::Refuse)).await;
+    assert!(
+        said.contains("other parameters") && said.contains("nothing is published"),
+        "{said}"
+    );
+    assert!(names(&folder.path().join("3")).is_empty());
+    let warned = publish(&ctx, &other, to("4", OnOverlap::Warn))
+        .await
+        .unwrap();
+    assert_eq!(warned.warnings.len(), 2);
+    // Other people are nobody's business.
+    let strangers = "anonymize_eir((SELECT 'x' || patient_id AS patient_id, sex, diagnosis FROM visits), id => patient_id, \
+                     qi => [sex], sensitive => diagnosis, l => 2)";
+    let strangers = publish(&ctx, strangers, to("5", OnOverlap::Refuse))
+        .await
+        .unwrap();
+    assert!(strangers.warnings.is_empty(), "{:?}", strangers.warnings);
+    // A run that was killed before its commit counts for nothing.
+    let target = folder.path().join("1");
+    fs::remove_file(target.join("manifest.json")).unwrap();
+    let target = folder.path().join("2");
+    fs::remove_file(target.join("manifest.json")).unwrap();
+    let third = publish(&ctx, CALL, to("6", OnOverlap::Warn)).await.unwrap();
+    assert_eq!(third.warnings.len(), 1, "{:?}", third.warnings);
+    // No id is in the ledger.
+    let ids = rows(&ctx, "SELECT DISTINCT patient_id FROM visits")
+        .await
+        .unwrap();
+    let ledger: String = names(&folder.path().join("ledger"))
+        .iter()
+        .map(|n| fs::read_to_string(folder.path().join("ledger").join(n)).unwrap())
+        .collect();
+    for id in &ids {
+        assert!(
+            !ledger.contains(&format!("\"{}\"", id[0])),
+            "an id is in the ledger"
+        );
+    }
+    assert!(Ledger::new("x", "short").is_err());
+}
+
+/// What a store does wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    Flip,
+    Truncate,
+    Lose,
+    RefuseManifest,
+    LoseAnswer,
+    Rival,
+}
+
+/// A store in memory that does one thing wrong.
+#[derive(Debug)]
+struct Faulty {
+    inner: InMemory,
+    fault: Fault,
+    reads: AtomicUsize,
+}
+
+impl Faulty {
+    fn new(fault: Fault) -> Self {
+        Self {
+            inner: InMemory::new(),
+            fault,
+            reads: AtomicUsize::new(0),
+        }
+    }
+
+    fn error(&self) -> object_store::Error {
+        object_store::Error::Generic {
+            store: "faulty",
+            source: "refused".into(),
+        }
+    }
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("faulty")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Faulty {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        opts: PutOptions,
+    ) -> object_store::Result<PutResult> {
+        let manifest = location.as_ref().ends_with("manifest.json");
+        match self.fault {
+            Fault::RefuseManifest if manifest => return Err(self.error()),
+            Fault::LoseAnswer if manifest => {
+                self.inner.put_opts(location, payload, opts).await?;
+                return Err(self.error());
+            }
+            Fault::Rival if manifest => {
+                self.inner
+                    .put(location, PutPayload::from_static(b"{}"))
+                    .await?;
+            }
+            Fault::Flip | Fault::Truncate if !manifest => {
+                let mut bytes: Vec<u8> = payload.iter().flat_map(|b| b.to_vec()).collect();
+                if self.fault == Fault::Flip {
+                    let middle = bytes.len() / 2;
+                    bytes[middle] ^= 1;
+                } else {
+                    bytes.truncate(bytes.len() / 2);
+                }
+                return self
+                    .inner
+                    .put_opts(location, PutPayload::from(bytes), opts)
+                    .await;
+            }
+            _ => {}
+        }
+        self.inner.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(
+        &self,
+        location: &Path,
+        options: GetOptions,
+    ) -> object_store::Result<GetResult> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        if self.fault == Fault::Lose && location.as_ref().ends_with(".parquet") {
+            self.inner.delete(location).await?;
+        }
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(
+        &self,
+        location: &Path,
+        ranges: &[Range<u64>],
+    ) -> object_store::Result<Vec<bytes::Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(
+        &self,
+        from: &Path,
+        to: &Path,
+        options: CopyOptions,
+    ) -> object_store::Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
