@@ -1,6 +1,7 @@
 //! [`BlockExec`]: similar individuals, together.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use datafusion::arrow::array::{
@@ -68,8 +69,9 @@ struct Routes {
 #[derive(Debug)]
 enum Way {
     Router(Router),
-    /// By random order, with the number of individuals that have the same sensitive value.
-    Anatomy(Learned, TableProfile),
+    /// By random order, with the number of individuals that have the same sensitive value; and how many individuals came,
+    /// in how many partitions.
+    Anatomy(Learned, TableProfile, AtomicU64, AtomicUsize),
 }
 
 impl BlockExec {
@@ -178,6 +180,7 @@ impl ExecutionPlan for BlockExec {
         let profile = Arc::clone(&self.profile);
         let mut individuals = self.individuals.execute(partition, Arc::clone(&context))?;
         let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let partitions = self.individuals.output_partitioning().partition_count();
         let mut assigner = Assigner {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
@@ -199,7 +202,7 @@ impl ExecutionPlan for BlockExec {
                 timer.done();
                 yield assigned.record_output(&baseline);
             }
-            assigner.finish()?;
+            assigner.finish(routes, partitions)?;
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             self.schema(),
@@ -301,7 +304,7 @@ impl Assigner {
         let bytes = serde_json::to_vec(&learned)
             .map_err(|_| exec_datafusion_err!("the division cannot be sent"))?;
         Ok(Routes {
-            way: Way::Anatomy(learned, profile),
+            way: Way::Anatomy(learned, profile, AtomicU64::new(0), AtomicUsize::new(0)),
             reserved,
             learned: BinaryArray::from_iter_values([bytes]),
         })
@@ -334,7 +337,8 @@ impl Assigner {
 
     fn assign(&mut self, batch: &RecordBatch, routes: &Routes) -> Result<RecordBatch> {
         let router = match &routes.way {
-            Way::Anatomy(learned, profile) => {
+            Way::Anatomy(learned, profile, seen, _) => {
+                seen.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
                 return self.anatomized(batch, learned, profile, routes);
             }
             Way::Router(router) => router,
@@ -388,14 +392,16 @@ impl Assigner {
         let (_, records) = own_values(batch.column(2 + self.layout.qi_count()).as_list());
         let sensitive = rows(&records.as_struct().columns()[..1])?;
         let known: Option<Vec<u64>> = sensitive.iter().map(|v| profile.having(v.data())).collect();
-        let known = known.ok_or_else(|| {
-            error::data(
-                self.spec.function(),
-                "the input gave other rows when it was read again; store it in a table first",
-            )
-        })?;
+        let known = known.ok_or_else(|| self.changed())?;
         let whole: ArrayRef = Arc::new(UInt64Array::from(known));
         self.told(batch, blocks, routes, Some(whole))
+    }
+
+    fn changed(&self) -> DataFusionError {
+        error::data(
+            self.spec.function(),
+            "the input gave other rows when it was read again; store it in a table first",
+        )
     }
 
     fn count_outside(&mut self, columns: &[QiColumn], keys: &[Keys], individuals: usize) {
@@ -411,7 +417,15 @@ impl Assigner {
         }
     }
 
-    fn finish(&self) -> Result<()> {
+    /// After the last individual of a partition.
+    fn finish(&self, routes: &Routes, partitions: usize) -> Result<()> {
+        if let Way::Anatomy(_, profile, seen, finished) = &routes.way {
+            // Nothing is published before all partitions have come to their end.
+            let last = finished.fetch_add(1, Ordering::AcqRel) + 1 == partitions;
+            if last && seen.load(Ordering::Acquire) != profile.individuals() {
+                return Err(self.changed());
+            }
+        }
         let Some(column) = self.outside.iter().position(|n| *n > 0) else {
             return Ok(());
         };
