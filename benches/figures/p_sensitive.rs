@@ -125,17 +125,15 @@ impl People {
         let mut hierarchies = vec![];
         for name in &names {
             let file = data.join(format!("hierarchies/adult_{name}.csv"));
-            if file.exists() && adult.exists() {
-                hierarchies.push(file.display().to_string());
-                continue;
-            }
-            let by = SAMPLE
-                .iter()
-                .find(|(n, _)| n == name)
-                .map_or("mask", |(_, by)| by);
-            let make = format!(
-                "CREATE TABLE levels_of_{name} AS SELECT * FROM hierarchy(people, column => {name}, by => '{by}')"
-            );
+            // As tables, which all functions read.
+            let from = if adult.exists() && file.exists() {
+                format!("hierarchy('{}')", file.display())
+            } else {
+                let by = SAMPLE.iter().find(|(n, _)| n == name);
+                let by = by.map_or("mask", |(_, by)| by);
+                format!("hierarchy(people, column => {name}, by => '{by}')")
+            };
+            let make = format!("CREATE TABLE levels_of_{name} AS SELECT * FROM {from}");
             ctx.sql(&make).await?.collect().await?;
             hierarchies.push(format!("levels_of_{name}"));
         }
