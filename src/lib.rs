@@ -46,7 +46,7 @@ pub use logical::{
     sub_tables,
 };
 pub use measure::{
-    AuditCall, ClassesSpec, CoverSpec, LossCall, LossColumn, LossSpec, Report, Versus,
+    AuditCall, ClassesSpec, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec, Report, Versus,
 };
 pub use physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,

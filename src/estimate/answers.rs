@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::error::ArrowError;
 
+use super::planes::Planes;
 use super::{Fixed, Matching, Workload};
 
 /// What an input column is to the workload.
@@ -16,6 +17,8 @@ pub enum Role {
     Published(usize),
     /// Bits of the queries that may match, found before.
     Bits,
+    /// Groups of an anatomized table, see [`GroupAnswers`](super::GroupAnswers).
+    Groups,
 }
 
 impl Role {
@@ -27,6 +30,7 @@ impl Role {
                 'e' => column().map(Role::Exact),
                 'p' => column().map(Role::Published),
                 'b' => Some(Role::Bits),
+                'g' => Some(Role::Groups),
                 _ => None,
             }
         };
@@ -59,8 +63,7 @@ pub struct Answers {
     sums: Vec<Fixed>,
     rows: u64,
     /// Matches of the records at hand, which show the same generalized values.
-    counts: Vec<u32>,
-    touched: Vec<u64>,
+    counts: Planes,
 }
 
 impl Answers {
@@ -71,7 +74,7 @@ impl Answers {
             .map(|role| match role {
                 Role::Exact(column) => Input::column(Matching::exact(workload, *column)),
                 Role::Published(column) => Input::column(Matching::published(workload, *column)),
-                Role::Bits => Input::Bits,
+                Role::Bits | Role::Groups => Input::Bits,
             })
             .collect();
         let asked = workload.queries.iter().map(|query| {
@@ -87,8 +90,7 @@ impl Answers {
             asked: asked.collect(),
             sums: vec![Fixed::default(); workload.queries.len()],
             rows: 0,
-            counts: vec![0; workload.queries.len()],
-            touched: vec![0; workload.words()],
+            counts: Planes::new(workload.words()),
             workload: Arc::clone(workload),
         }
     }
@@ -107,7 +109,10 @@ impl Answers {
             .filter(|i| self.asked.iter().any(|asked| asked.contains(&(*i as u32))))
             .collect();
         let words = self.workload.words();
+        // Records that follow each other often differ in the last column only.
+        let mut most = vec![u64::MAX; words];
         let mut matched = vec![0u64; words];
+        let last = self.inputs.len().saturating_sub(1);
         let mut start = 0;
         for row in 0..rows {
             if row > start
@@ -118,31 +123,18 @@ impl Answers {
                 self.finish(&codes, start);
                 start = row;
             }
-            matched.fill(u64::MAX);
-            for ((input, codes), array) in self.inputs.iter().zip(&codes).zip(arrays) {
-                match input {
-                    Input::Column(matching) => {
-                        let bits = matching.bits(codes[row]);
-                        matched.iter_mut().zip(bits).for_each(|(m, b)| *m &= b);
-                    }
-                    Input::Bits => {
-                        let bytes = array.as_binary::<i32>();
-                        if bytes.is_null(row) {
-                            matched.fill(0);
-                            continue;
-                        }
-                        let bits = bytes.value(row).chunks_exact(8).map(word);
-                        matched.iter_mut().zip(bits).for_each(|(m, b)| *m &= b);
-                    }
-                }
+            let same = |codes: &Vec<u32>| row > 0 && codes.get(row) == codes.get(row - 1);
+            if !(0..last).all(|i| self.is_column(i) && same(&codes[i])) {
+                most.fill(u64::MAX);
+                (0..last).for_each(|i| self.narrow(i, &codes, arrays, row, &mut most));
             }
-            for (at, &bits) in matched.iter().enumerate() {
-                self.touched[at] |= bits;
-                for_each_bit(bits, |bit| {
-                    if let Some(count) = self.counts.get_mut(at * 64 + bit) {
-                        *count += 1;
-                    }
-                });
+            matched.copy_from_slice(&most);
+            if last < self.inputs.len() {
+                self.narrow(last, &codes, arrays, row, &mut matched);
+            }
+            self.counts.add(&matched);
+            if self.counts.is_full() {
+                self.finish(&codes, start);
             }
         }
         if rows > 0 {
@@ -152,24 +144,58 @@ impl Answers {
         Ok(())
     }
 
+    fn is_column(&self, input: usize) -> bool {
+        matches!(self.inputs[input], Input::Column(_))
+    }
+
+    /// Leaves of some queries those that an input of a row may match.
+    fn narrow(
+        &self,
+        input: usize,
+        codes: &[Vec<u32>],
+        arrays: &[ArrayRef],
+        row: usize,
+        matched: &mut [u64],
+    ) {
+        match &self.inputs[input] {
+            Input::Column(matching) => {
+                let bits = matching.bits(codes[input][row]);
+                matched.iter_mut().zip(bits).for_each(|(m, b)| *m &= b);
+            }
+            Input::Bits => {
+                let bytes = arrays[input].as_binary::<i32>();
+                if bytes.is_null(row) {
+                    matched.fill(0);
+                    return;
+                }
+                let bits = bytes.value(row).chunks_exact(8).map(word);
+                matched.iter_mut().zip(bits).for_each(|(m, b)| *m &= b);
+            }
+        }
+    }
+
     /// Adds the matches of records that show the same generalized values as `row`: each as likely as those values say.
     fn finish(&mut self, codes: &[Vec<u32>], row: usize) {
-        for at in 0..self.touched.len() {
-            for_each_bit(std::mem::take(&mut self.touched[at]), |bit| {
-                let query = at * 64 + bit;
-                let Some(count) = self.counts.get_mut(query) else {
-                    return;
-                };
-                let mut expected = f64::from(std::mem::take(count));
-                for input in &self.asked[query] {
-                    let input = *input as usize;
-                    if let Input::Column(matching) = &self.inputs[input] {
-                        expected *= matching.share(codes[input][row], query);
-                    }
+        let Self {
+            inputs,
+            asked,
+            sums,
+            counts,
+            ..
+        } = self;
+        counts.take(|query, count| {
+            let (Some(asked), Some(sum)) = (asked.get(query), sums.get_mut(query)) else {
+                return;
+            };
+            let mut expected = f64::from(count);
+            for input in asked {
+                let input = *input as usize;
+                if let Input::Column(matching) = &inputs[input] {
+                    expected *= matching.share(codes[input][row], query);
                 }
-                self.sums[query].add(expected);
-            });
-        }
+            }
+            sum.add(expected);
+        });
     }
 
     /// The answers so far.
@@ -198,13 +224,6 @@ pub(super) fn word(bytes: &[u8]) -> u64 {
         .iter()
         .rev()
         .fold(0, |word, byte| word << 8 | u64::from(*byte))
-}
-
-fn for_each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
-    while bits != 0 {
-        visit(bits.trailing_zeros() as usize);
-        bits &= bits - 1;
-    }
 }
 
 #[cfg(test)]
@@ -299,6 +318,7 @@ mod tests {
     fn roles() {
         let roles = [Role::Published(0), Role::Exact(12), Role::Bits];
         assert_eq!(Role::parse("p0 e12 b"), Some(roles.to_vec()));
+        assert_eq!(Role::parse("g"), Some(vec![Role::Groups]));
         assert_eq!(Role::parse("x1"), None);
     }
 }

@@ -7,11 +7,19 @@
 pub struct Fixed(i128);
 
 const ONE: f64 = (1u64 << 56) as f64;
+const HALF_64: f64 = (1u64 << 62) as f64;
 
 impl Fixed {
     /// Adds a number. What is not finite adds nothing.
     pub fn add(&mut self, value: f64) {
-        self.0 = self.0.saturating_add((value * ONE).round() as i128);
+        let steps = value * ONE;
+        // Conversions to 64 bits are a single instruction.
+        let steps = if steps.abs() < HALF_64 {
+            i128::from((steps + 0.5f64.copysign(steps)) as i64)
+        } else {
+            steps.round() as i128
+        };
+        self.0 = self.0.saturating_add(steps);
     }
 
     /// Adds another sum.

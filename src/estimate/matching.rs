@@ -43,8 +43,12 @@ impl Matching {
 
     /// A generalized column.
     pub fn published(workload: &Arc<Workload>, column: usize) -> Self {
-        let value_type = workload.attributes[column].value_type.clone();
-        Self::new(workload, column, Reader::new().with_type(value_type), true)
+        let attribute = &workload.attributes[column];
+        let mut reader = Reader::new().with_type(attribute.value_type.clone());
+        if let Some(labels) = &attribute.labels {
+            reader = reader.with_labels(Arc::clone(labels));
+        }
+        Self::new(workload, column, reader, true)
     }
 
     fn new(workload: &Arc<Workload>, column: usize, reader: Reader, shares: bool) -> Self {

@@ -2,12 +2,15 @@
 
 mod answers;
 mod fixed;
+mod groups;
 mod matching;
+mod planes;
 mod summary;
 mod workload;
 
 pub use answers::{Answers, Role};
 pub use fixed::Fixed;
+pub use groups::GroupAnswers;
 pub use matching::Matching;
 pub use summary::{Summary, relative_error};
 pub use workload::{Attribute, Draw, Predicate, Workload};

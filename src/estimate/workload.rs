@@ -10,7 +10,7 @@ use rand::seq::index::sample;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::generalized::{Cell, Comparison, Point, Selection};
+use crate::generalized::{Cell, Comparison, Labels, Point, Selection};
 
 /// How queries are drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +34,8 @@ pub struct Attribute {
     pub value_type: DataType,
     /// What it may hold: an interval or a set; anything else allows no predicate.
     pub domain: Cell,
+    /// The labels under which it is published, if it has a hierarchy.
+    pub labels: Option<Arc<Labels>>,
 }
 
 /// What a query asks of one column.
@@ -155,7 +157,11 @@ pub(super) mod tests {
     use super::*;
 
     pub fn example(draw: Draw) -> Arc<Workload> {
-        let attribute = |value_type, domain| Attribute { value_type, domain };
+        let attribute = |value_type, domain| Attribute {
+            value_type,
+            domain,
+            labels: None,
+        };
         let names = ["a", "b", "c", "d"].map(Point::text);
         let mut attributes = vec![
             attribute(
@@ -221,6 +227,12 @@ pub(super) mod tests {
     fn bytes_and_back() -> Result<(), String> {
         for workload in [example(draw(20, 2, true)), example(draw(3, 3, false))] {
             assert_eq!(Workload::from_bytes(&workload.to_bytes())?, workload);
+            let mut attributes = workload.attributes.clone();
+            let cells = ["all", "*"].map(|label| (label.into(), attributes[0].domain.clone()));
+            let labels = Labels::from_cells(cells, attributes[0].domain.clone());
+            attributes[0].labels = Some(Arc::new(labels));
+            let labelled = Workload::new(attributes, workload.draw.clone());
+            assert_eq!(Workload::from_bytes(&labelled.to_bytes())?, labelled);
         }
         assert!(Workload::from_bytes(&[1, 2, 3]).is_err());
         Ok(())

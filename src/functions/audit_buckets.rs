@@ -13,8 +13,8 @@ use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
-use super::measure::{MeasureEntry, ToExpr};
-use super::{Argument, class_tuple};
+use super::class_tuple;
+use super::measure::{MeasureCall, MeasureEntry, ToExpr};
 use crate::error;
 use crate::spec::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 
@@ -31,15 +31,13 @@ pub(super) const ENTRY: MeasureEntry = MeasureEntry {
 /// A measure: its name, its value, whether higher or lower is safer, and what it means.
 type Measure = (&'static str, Expr, Option<&'static str>, &'static str);
 
-fn plan(
-    mut relations: Vec<LogicalPlan>,
-    arguments: &[(String, Argument)],
-    _: &mut ToExpr,
-) -> Result<LogicalPlan> {
-    if let Some((name, _)) = arguments.first() {
+fn plan(mut call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
+    let unknown = call.arguments.first().map(|(name, _)| name.as_str());
+    let unknown = unknown.or_else(|| call.hierarchies.first().map(|_| "hierarchy"));
+    if let Some(name) = unknown {
         return Err(ENTRY.unknown(name, &[]));
     }
-    let Some(published) = relations.pop() else {
+    let Some(published) = call.relations.pop() else {
         return Err(error::argument(NAME, "published", "is missing"));
     };
     let table = Table::try_new(published)?;

@@ -79,17 +79,8 @@ pub(super) fn named(name: &str) -> Option<&'static AuditEntry> {
     AUDITS.iter().find(|entry| entry.name == name)
 }
 
-/// The tables that an argument names, if it names any: one, or in `hierarchy` one per column.
-fn tables(entry: &AuditEntry, name: &str, value: &Argument) -> Option<Vec<(String, String)>> {
-    match value {
-        Argument::Map(entries) if name == "hierarchy" => entries
-            .iter()
-            .map(|(column, table)| Some((format!("hierarchy.{column}"), table.text()?.to_owned())))
-            .collect(),
-        value if entry.relations.iter().any(|r| r.name == name) => {
-            let table = value.text()?.to_owned();
-            Some(vec![(name.to_owned(), table)])
-        }
-        _ => None,
-    }
+/// The table that an argument names, if it is a relation.
+fn table<'a>(entry: &AuditEntry, name: &str, value: &'a Argument) -> Option<&'a str> {
+    let relation = entry.relations.iter().any(|r| r.name == name);
+    value.text().filter(|_| relation)
 }

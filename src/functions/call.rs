@@ -4,11 +4,10 @@ mod local;
 
 use datafusion::common::{DataFusionError, Result};
 
-use super::hierarchy::read_levels;
+use super::hierarchy::read_map;
 use super::load::Load;
 use super::{Argument, categories};
 use crate::algorithm::ALGORITHMS;
-use crate::coding::BUILT_IN;
 use crate::error;
 use crate::model;
 use crate::spec::{
@@ -284,15 +283,8 @@ fn read_hierarchies(
     value: &Argument,
     load: &mut dyn Load,
 ) -> Result<Spec, Refusal> {
-    let shape = || format!("must map columns to a file or table, or to {BUILT_IN}");
-    let Argument::Map(entries) = value else {
-        return Err(shape().into());
-    };
-    for (column, value) in entries {
-        let text = value.text().ok_or_else(shape)?;
-        let levels = read_levels(text, load)
-            .map_err(|reason| Refusal::Reason(format!("of '{column}': {reason}")))?;
-        spec = spec.with_hierarchy(column, levels);
+    for (column, levels) in read_map(value, load).map_err(Refusal::Reason)? {
+        spec = spec.with_hierarchy(&column, levels);
     }
     Ok(spec)
 }

@@ -12,7 +12,9 @@
 //!           the published table
 //! ```
 
+mod anatomized;
 mod condition;
+mod expected_members;
 mod formula;
 mod plan;
 mod query;
@@ -25,9 +27,11 @@ use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::Argument;
-use super::measure::{MeasureEntry, ToExpr};
+use super::measure::{MeasureCall, MeasureEntry, ToExpr};
 use crate::error;
 use crate::generalized::{is_generalized, value_type};
+pub(super) use anatomized::COLUMNS as ANATOMIZED;
+pub(super) use expected_members::expected_members;
 pub(super) use plan::{Options, plan as plan_query};
 pub(super) use query::Query;
 pub(super) use share::{list, scalar};
@@ -49,14 +53,10 @@ fn refuse(message: impl AsRef<str>) -> DataFusionError {
 }
 
 /// Plans a call.
-fn plan(
-    mut relations: Vec<LogicalPlan>,
-    arguments: &[(String, Argument)],
-    to_expr: &mut ToExpr,
-) -> Result<LogicalPlan> {
+fn plan(mut call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
     let mut sql = None;
-    let mut options = Options::default();
-    for (name, value) in arguments {
+    let mut options = Options::new(call.hierarchies);
+    for (name, value) in &call.arguments {
         match (name.as_str(), value) {
             ("query", Argument::Text(text)) => sql = Some(text.clone()),
             ("query", _) => {
@@ -74,7 +74,7 @@ fn plan(
             "is missing: give a count query in quotes after the published table",
         ));
     };
-    let Some(published) = relations.pop() else {
+    let Some(published) = call.relations.pop() else {
         return Err(error::argument(NAME, "published", "is missing"));
     };
     let (select, table) = query::parse(&sql)?;

@@ -20,9 +20,8 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder,
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::Argument;
 use super::estimate::{self, Options, Query};
-use super::measure::{MeasureEntry, ToExpr};
+use super::measure::{MeasureCall, MeasureEntry, ToExpr};
 use crate::error;
 
 const NAME: &str = "estimated";
@@ -35,16 +34,12 @@ pub(super) const ENTRY: MeasureEntry = MeasureEntry {
     plan,
 };
 
-fn plan(
-    mut relations: Vec<LogicalPlan>,
-    arguments: &[(String, Argument)],
-    _: &mut ToExpr,
-) -> Result<LogicalPlan> {
-    let Some(published) = relations.pop() else {
+fn plan(mut call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
+    let Some(published) = call.relations.pop() else {
         return Err(error::argument(NAME, "published", "is missing"));
     };
-    let mut options = Options::default();
-    for (name, value) in arguments {
+    let mut options = Options::new(call.hierarchies);
+    for (name, value) in &call.arguments {
         if !options.read(NAME, name, value)? {
             return Err(ENTRY.unknown(name, Options::NAMES));
         }

@@ -5,12 +5,17 @@ mod source;
 
 use std::sync::Arc;
 
+use datafusion::arrow::array::{ArrayRef, ListBuilder, RecordBatch, StringBuilder};
+use datafusion::catalog::MemTable;
 use datafusion::common::Result;
+use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, ScalarUDF, col};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, col, scalar_subquery,
+};
 
-pub(super) use source::load;
 pub(crate) use source::{HIERARCHY_FUNCTION, HierarchyFunction};
+pub(super) use source::{load, rows_of};
 
 use self::levels::LevelLabel;
 use super::Argument;
@@ -18,6 +23,7 @@ use super::load::{Load, PlanningLoad};
 use crate::coding::{BUILT_IN, Levels};
 use crate::error;
 use crate::spec::check_levels;
+use crate::table::Taxonomy;
 
 /// The function's name.
 pub(crate) const NAME: &str = "hierarchy";
@@ -52,7 +58,17 @@ pub(super) fn plan_column(
     }
     let (column, by) = (argument("column")?, argument("by")?);
     let levels = read_levels(by, load).map_err(|reason| error::argument(NAME, "by", reason))?;
-    let (value, height) = check_levels(NAME, column, input.schema(), &levels)?;
+    plan_levels(NAME, input, column, &levels)
+}
+
+/// The rows of a column's hierarchy, for the values that a table has: value, level_1, ….
+pub(super) fn plan_levels(
+    function: &str,
+    input: LogicalPlan,
+    column: &str,
+    levels: &Levels,
+) -> Result<LogicalPlan> {
+    let (value, height) = check_levels(function, column, input.schema(), levels)?;
     let label = |level: usize| {
         let function = LevelLabel::new(levels.clone(), level, column);
         let name = match level {
@@ -70,6 +86,42 @@ pub(super) fn plan_column(
         .distinct()?
         .project(labels)?
         .build()
+}
+
+/// The columns of `hierarchy => {column: …}` with their levels; else what is wrong.
+pub(super) fn read_map(
+    value: &Argument,
+    load: &mut dyn Load,
+) -> Result<Vec<(String, Levels)>, String> {
+    let shape = || format!("must map columns to a file or table, or to {BUILT_IN}, not {value}");
+    let Argument::Map(entries) = value else {
+        return Err(shape());
+    };
+    let mut hierarchies: Vec<(String, Levels)> = vec![];
+    for (column, value) in entries {
+        let text = value.text().ok_or_else(shape)?;
+        let levels = read_levels(text, load).map_err(|e| format!("of '{column}': {e}"))?;
+        if hierarchies.iter().any(|(known, _)| known == column) {
+            return Err(format!("names column '{column}' twice"));
+        }
+        hierarchies.push((column.clone(), levels));
+    }
+    Ok(hierarchies)
+}
+
+/// A given hierarchy as one value, a list of labels per leaf; a subquery, so that plans do not show it.
+pub(super) fn rows_value(taxonomy: &Taxonomy) -> Result<Expr> {
+    let mut rows = ListBuilder::new(ListBuilder::new(StringBuilder::new()));
+    for leaf in 0..taxonomy.tree().leaves() {
+        rows.values().append_value(taxonomy.chain(leaf).map(Some));
+    }
+    rows.append(true);
+    let rows: ArrayRef = Arc::new(rows.finish());
+    let batch = RecordBatch::try_from_iter([("rows", rows)])?;
+    let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
+    let source = provider_as_source(Arc::new(table));
+    let plan = LogicalPlanBuilder::scan(NAME, source, None)?.build()?;
+    Ok(scalar_subquery(Arc::new(plan)))
 }
 
 /// A built-in hierarchy, or one from a file or table; else what is wrong.

@@ -185,11 +185,23 @@ fn fractions(column: &ArrayRef, predicate: Predicate, rest: &[ArrayRef]) -> Resu
         // A comparison with NULL is neither true nor false.
         return Ok(Float64Array::from(vec![0.0; column.len()]));
     };
-    let domain = domain
-        .first()
-        .map(|d| domain_of(reader.clone(), d))
-        .transpose()?
-        .flatten();
+    let (reader, domain) = match domain.first() {
+        Some(rows) if is_hierarchy(rows.data_type()) => {
+            let rows = rows.as_list::<i32>();
+            let reader = if rows.is_null(0) {
+                reader
+            } else {
+                reader.with_hierarchy(rows.value(0).as_list::<i32>())?
+            };
+            let domain = reader.labels().and_then(|labels| labels.domain()).cloned();
+            (reader, domain)
+        }
+        Some(domain) => {
+            let domain = domain_of(reader.clone(), domain)?;
+            (reader, domain)
+        }
+        None => (reader, None),
+    };
     let Column { cells, codes } = reader.read(column)?;
     let shares: Vec<Option<f64>> = cells
         .iter()
@@ -199,6 +211,17 @@ fn fractions(column: &ArrayRef, predicate: Predicate, rest: &[ArrayRef]) -> Resu
         })
         .collect();
     Ok(codes.iter().map(|code| shares[*code as usize]).collect())
+}
+
+/// Whether a type is that of a hierarchy: a list of labels per leaf.
+fn is_hierarchy(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(row) => match row.data_type() {
+            DataType::List(label) => Form::of(label.data_type()) == Form::Text,
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// How the column is read, and the type that constants take to be compared with it.

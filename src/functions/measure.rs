@@ -9,7 +9,9 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
-use super::{Argument, audit_buckets, estimate, estimated, input, query_error};
+use super::load::{Load, SessionLoad};
+use super::{Argument, audit_buckets, estimate, estimated, hierarchy, input, query_error};
+use crate::coding::Levels;
 use crate::error;
 
 /// Turns SQL expressions into expressions over a schema, as the session does.
@@ -18,8 +20,40 @@ pub(super) type ToExpr<'a> = dyn FnMut(SqlExpr, &DFSchema) -> Result<Expr> + 'a;
 /// Arguments by name.
 pub(super) type Named = Vec<(String, Argument)>;
 
-/// Plans a call: its relations, and all other arguments.
-type Plan = fn(Vec<LogicalPlan>, &[(String, Argument)], &mut ToExpr) -> Result<LogicalPlan>;
+/// What a call gives.
+pub(crate) struct MeasureCall {
+    /// Its relations, in the order of the entry.
+    pub relations: Vec<LogicalPlan>,
+    /// Other arguments.
+    pub arguments: Named,
+    /// Columns that are published as labels, with their hierarchies.
+    pub hierarchies: Vec<(String, Levels)>,
+}
+
+impl MeasureCall {
+    /// Reads what the arguments name.
+    pub(super) fn read(
+        function: &str,
+        relations: Vec<LogicalPlan>,
+        mut arguments: Named,
+        load: &mut dyn Load,
+    ) -> Result<Self> {
+        let mut hierarchies = vec![];
+        if let Some(at) = arguments.iter().position(|(name, _)| name == "hierarchy") {
+            let (name, value) = arguments.remove(at);
+            hierarchies = hierarchy::read_map(&value, load)
+                .map_err(|reason| error::argument(function, &name, reason))?;
+        }
+        Ok(Self {
+            relations,
+            arguments,
+            hierarchies,
+        })
+    }
+}
+
+/// Plans a call.
+type Plan = fn(MeasureCall, &mut ToExpr) -> Result<LogicalPlan>;
 
 /// A function that asks about published tables.
 pub(crate) struct MeasureEntry {
@@ -29,7 +63,7 @@ pub(crate) struct MeasureEntry {
     pub relations: &'static [&'static str],
     /// The arguments after them that may go without a name, in order.
     pub positional: &'static [&'static str],
-    /// Plans a call: the relations, and all other arguments by name.
+    /// Plans a call.
     pub plan: Plan,
 }
 
@@ -156,7 +190,8 @@ impl TableFunctionImpl for MeasureTableFunction {
         }
         let mut to_expr =
             |expr: SqlExpr, schema: &DFSchema| state.create_logical_expr(&expr.to_string(), schema);
-        let plan = (entry.plan)(relations, &arguments, &mut to_expr)?;
+        let call = MeasureCall::read(function, relations, arguments, &mut SessionLoad(state))?;
+        let plan = (entry.plan)(call, &mut to_expr)?;
         Ok(Arc::new(ViewTable::new(plan, None)))
     }
 }

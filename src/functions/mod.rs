@@ -59,5 +59,6 @@ pub(crate) fn register_expressions(registry: &mut dyn FunctionRegistry) -> Resul
     registry.register_udaf(column_values::column_values())?;
     registry.register_udaf(bucket_sum::bucket_sum())?;
     registry.register_udaf(bucket_sum::fixed_sum())?;
+    registry.register_udaf(estimate::expected_members())?;
     query_error::register(registry)
 }

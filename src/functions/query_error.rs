@@ -23,18 +23,20 @@ mod report;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Fields};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::FunctionRegistry;
 use datafusion::functions::core::expr_fn::{get_field, named_struct};
-use datafusion::functions_aggregate::expr_fn::{max, min};
+use datafusion::functions_aggregate::expr_fn::{array_agg, max, min};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit, scalar_subquery};
 
 use self::answers::workload_answers;
 use self::arguments::{Counted, Request};
+use self::draw::Drawn;
 use self::matches::workload_matches;
-use super::Argument;
 use super::column_values::column_values;
-use super::measure::{MeasureEntry, ToExpr};
+use super::hierarchy::rows_value;
+use super::measure::{MeasureCall, MeasureEntry, ToExpr};
+use crate::coding::Levels;
 
 const NAME: &str = "query_error";
 
@@ -64,24 +66,24 @@ pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     Ok(())
 }
 
-fn plan_report(
-    relations: Vec<LogicalPlan>,
-    arguments: &[(String, Argument)],
-    _: &mut ToExpr,
-) -> Result<LogicalPlan> {
-    let request = Request::read(&ENTRY, &relations, arguments)?;
-    let builder = answered(&relations, &request, report::workload_report().as_ref())?;
+fn plan_report(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
+    let request = Request::read(&ENTRY, &call)?;
+    let builder = answered(
+        &call.relations,
+        &request,
+        report::workload_report().as_ref(),
+    )?;
     let builder = builder.unnest_column("__result")?;
     shown(builder, &report::report_fields())
 }
 
-fn plan_summary(
-    relations: Vec<LogicalPlan>,
-    arguments: &[(String, Argument)],
-    _: &mut ToExpr,
-) -> Result<LogicalPlan> {
-    let request = Request::read(&SUMMARY, &relations, arguments)?;
-    let builder = answered(&relations, &request, report::workload_summary().as_ref())?;
+fn plan_summary(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
+    let request = Request::read(&SUMMARY, &call)?;
+    let builder = answered(
+        &call.relations,
+        &request,
+        report::workload_summary().as_ref(),
+    )?;
     shown(builder, &report::summary_fields())
 }
 
@@ -139,7 +141,15 @@ fn workload(original: &LogicalPlan, request: &Request) -> Result<Expr> {
                 col(name)
             }
         };
-        columns.push((column.name.clone(), column.value_type.clone(), domain));
+        columns.push(Drawn {
+            name: column.name.clone(),
+            value_type: column.value_type.clone(),
+            domain,
+            hierarchy: match column.levels.as_ref().and_then(Levels::tree) {
+                Some(taxonomy) => rows_value(taxonomy)?,
+                None => lit(ScalarValue::Null),
+            },
+        });
     }
     let drawn = draw::call(&request.draw, columns);
     if learned.is_empty() {
@@ -201,10 +211,26 @@ fn estimated(published: &LogicalPlan, request: &Request, workload: &Expr) -> Res
         .iter()
         .map(|c| c.published.clone())
         .collect();
-    let exact_roles = roles('e', qi.len()..qi.len() + sensitive.len());
+    // Sensitive values are published as they are, or as labels.
+    let labelled = request.sensitive.iter().any(|c| c.levels.is_some());
+    let role = if labelled { 'p' } else { 'e' };
+    let exact_roles = roles(role, qi.len()..qi.len() + sensitive.len());
     let qi_roles = roles('p', 0..qi.len());
     let builder = LogicalPlanBuilder::from(published.clone());
     let none = Vec::<Expr>::new();
+    if let Some(anatomy) = &request.anatomy {
+        let mut fields = vec![lit("subtable"), anatomy.subtable.clone()];
+        fields.extend([lit("count"), anatomy.count.clone()]);
+        for (i, column) in qi.iter().chain(&sensitive).enumerate() {
+            fields.extend([lit(format!("c{i}")), column.clone()]);
+        }
+        let rows = array_agg(named_struct(fields)).alias("__rows");
+        let args = vec![workload.clone(), lit("g"), col("__rows")];
+        return builder
+            .aggregate([anatomy.gid.clone()], [rows])?
+            .aggregate(none, [workload_answers().call(args).alias("__estimated")])?
+            .build();
+    }
     let answers = |roles: String, columns: Vec<Expr>| {
         let mut args = vec![workload.clone(), lit(roles)];
         args.extend(columns);

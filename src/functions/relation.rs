@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::input::INPUT_FUNCTION;
 use super::load::PlanningLoad;
-use super::measure::MeasureEntry;
+use super::measure::{MeasureCall, MeasureEntry};
 use super::{Argument, audits, call, hierarchy, publish, sample};
 use crate::error;
 use crate::logical::AnonymizeNode;
@@ -217,8 +217,10 @@ impl Call {
             .into_iter()
             .map(|relation| plan_input(entry.name, relation, context))
             .collect::<Result<Vec<_>>>()?;
+        let load = &mut PlanningLoad(context);
+        let call = MeasureCall::read(entry.name, relations, arguments, load)?;
         let mut to_expr = |expr, schema: &DFSchema| context.sql_to_expr(expr, schema);
-        (entry.plan)(relations, &arguments, &mut to_expr)
+        (entry.plan)(call, &mut to_expr)
     }
 
     /// `f(input, name => value, …)`, or `f(input, {name: value, …})` as ordinary table functions are called.

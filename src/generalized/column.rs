@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StructArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, StringArray, StructArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::arrow::error::ArrowError;
 
+use super::calendar::calendar;
 use super::point::points;
 use super::text::Notation;
 use super::{Cell, Column, Interner, Labels, Point};
@@ -113,6 +114,41 @@ impl Reader {
         self
     }
 
+    /// Knows the labels of a hierarchy given as a list of labels per leaf, from the leaf to the root. Leaves are read as
+    /// the column's values are, so that they can be compared.
+    pub fn with_hierarchy(self, rows: &ListArray) -> Result<Self, ArrowError> {
+        let labels = cast(rows.values(), &DataType::Utf8)?;
+        let labels = labels.as_string::<i32>();
+        let chain = |row: usize| -> Vec<String> {
+            let offsets = rows.value_offsets();
+            let labels = (offsets[row] as usize..offsets[row + 1] as usize)
+                .filter(|i| labels.is_valid(*i))
+                .map(|i| labels.value(i).to_owned());
+            labels.collect()
+        };
+        let chains: Vec<Vec<String>> = (0..rows.len())
+            .filter(|row| rows.is_valid(*row))
+            .map(chain)
+            .collect();
+        let leaves = chains.iter().map(|chain| chain.first().map(String::as_str));
+        let leaves: ArrayRef = Arc::new(leaves.collect::<StringArray>());
+        let leaves = match &self.values {
+            Values::Unknown => points(&leaves)?,
+            Values::Typed(wanted) => points(&cast(&leaves, wanted)?)?,
+            Values::Numbers => {
+                let number = |text: &str| numbers(&[text]).and_then(|mut read| read.pop());
+                let texts = leaves.as_string::<i32>().iter();
+                texts.map(|text| number(text?)).collect()
+            }
+        };
+        Ok(self.with_labels(Arc::new(Labels::of(leaves, &chains))))
+    }
+
+    /// The labels of the hierarchy it knows.
+    pub fn labels(&self) -> Option<&Arc<Labels>> {
+        self.labels.as_ref()
+    }
+
     /// Reads texts as they are: a column that is not generalized.
     #[must_use]
     pub fn plain(mut self) -> Self {
@@ -208,18 +244,26 @@ impl Reader {
     }
 
     fn texts(&self, array: &StringArray) -> Result<Vec<Cell>, ArrowError> {
-        let label = |text: &str| self.labels.as_ref().and_then(|l| l.cell(text));
+        let label = |text: &str| {
+            let given = self.labels.as_ref().and_then(|l| l.cell(text));
+            given.cloned().or_else(|| match &self.values {
+                Values::Typed(value_type) => calendar(text, value_type),
+                _ => None,
+            })
+        };
+        let labels: Vec<Option<Cell>> = array.iter().map(|text| label(text?)).collect();
         let notations: Vec<Option<Notation>> = array
             .iter()
-            .map(|text| text.filter(|t| label(t).is_none()).map(Notation::of))
+            .zip(&labels)
+            .map(|(text, label)| text.filter(|_| label.is_none()).map(Notation::of))
             .collect();
         let mut values = self.values_of(&notations)?.into_iter();
         let mut unread = 0;
         let mut cells = Vec::with_capacity(array.len());
-        for (text, notation) in array.iter().zip(&notations) {
+        for ((text, label), notation) in array.iter().zip(labels).zip(&notations) {
             let cell = match (text, notation) {
                 (None, _) => Some(Cell::Missing),
-                (Some(text), None) => label(text).cloned(),
+                (Some(_), None) => label,
                 (_, Some(notation)) => {
                     let count = notation.values().len();
                     let values: Option<Vec<Point>> = values.by_ref().take(count).collect();
@@ -443,10 +487,13 @@ mod tests {
 
     #[test]
     fn labels_and_plain_texts() -> Result<(), ArrowError> {
-        let labels = Labels::try_new(&[
-            texts(&[Some("Lyon"), Some("Nice")]),
-            texts(&[Some("France"), Some("France")]),
-        ])?;
+        let labels = Labels::try_new(
+            &[
+                texts(&[Some("Lyon"), Some("Nice")]),
+                texts(&[Some("France"), Some("France")]),
+            ],
+            &DataType::Utf8,
+        )?;
         let array = texts(&[Some("France"), Some("Lyon"), Some("{Lyon, Nice}")]);
         let column = Reader::new().with_labels(Arc::new(labels)).read(&array)?;
         let both = Cell::set([Point::text("Lyon"), Point::text("Nice")]);

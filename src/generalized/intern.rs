@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
-use datafusion::arrow::compute::take;
+use datafusion::arrow::compute::{partition, take};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, SortField};
@@ -88,8 +88,17 @@ impl Interner {
                         RowConverter::new(vec![SortField::new(other.clone())])?,
                     )),
                 };
-                let rows = converter.convert_columns(std::slice::from_ref(array))?;
-                self.intern(array.len(), &mut fresh, |i| Some(rows.row(i).data()))
+                // Records of a class often follow each other: only the first of equal ones is converted.
+                let runs = partition(std::slice::from_ref(array))?.ranges();
+                let firsts = UInt32Array::from_iter_values(runs.iter().map(|r| r.start as u32));
+                let rows = converter.convert_columns(&[take(array, &firsts, None)?])?;
+                let mut of_runs = vec![];
+                let run_codes = self.intern(runs.len(), &mut of_runs, |i| Some(rows.row(i).data()));
+                fresh.extend(of_runs.iter().map(|run| firsts.value(*run as usize)));
+                let codes = runs.iter().zip(run_codes);
+                codes
+                    .flat_map(|(run, code)| std::iter::repeat_n(code, run.len()))
+                    .collect()
             }
         };
         let seen = take(array, &UInt32Array::from(fresh), None)?;

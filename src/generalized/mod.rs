@@ -6,13 +6,14 @@
 //! |---|---|---|---|
 //! | typed interval | `{lo: 33, hi: 34}` | NULL | `{lo: NULL, hi: NULL}` |
 //! | typed set | `[10070, 10073]` | NULL | `[NULL]` |
-//! | text | `34`, `[33, 34]`, `{10070, 10073}`, `1007*`, a label of a hierarchy | `*` | NULL |
+//! | text | `34`, `[33, 34]`, `{10070, 10073}`, `1007*`, `2026-Q4`, a label of a hierarchy | `*` | NULL |
 //! | plain value of any other type | `34` | | NULL |
 //!
 //! *Suppressed* says nothing about the value, not even whether there is one; *missing* says that there is none.
 //! Questions about values are [`Selection`]s; [`Cell::share`] says how much of a cell a selection takes, if every value
 //! that the cell may stand for is as likely as any other.
 
+mod calendar;
 mod cell;
 mod column;
 mod intern;

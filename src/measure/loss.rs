@@ -24,8 +24,19 @@ pub struct LossColumn {
     pub name: String,
     /// Whether its values are names, or else points on a line.
     pub categorical: bool,
-    /// Whether a hierarchy is given as a further input.
-    pub hierarchy: bool,
+    /// Its hierarchy, which is a further input.
+    pub levels: LossLevels,
+}
+
+/// What the hierarchy of a column says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum LossLevels {
+    /// There is none.
+    None,
+    /// How far up labels stand; what they stand for is said by themselves, as `[30, 34]` does.
+    Heights,
+    /// What labels stand for, and how far up they are.
+    Labels,
 }
 
 /// Names of the sums of one column, by its position.

@@ -18,6 +18,6 @@ pub use classes::{ClassesSpec, Versus};
 pub use cover::CoverSpec;
 pub(crate) use cover::cover_schema;
 pub(crate) use keys::{ClassKey, class_bytes};
-pub use loss::{LossColumn, LossSpec};
+pub use loss::{LossColumn, LossLevels, LossSpec};
 pub(crate) use loss::{SCALE, loss_schema, sum_names};
 pub use report::{AuditCall, LossCall, Report};

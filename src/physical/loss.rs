@@ -28,8 +28,8 @@ use tokio::sync::OnceCell;
 
 use super::operator::{properties, show, sliced_size};
 use crate::error;
-use crate::generalized::{Interner, Labels, Reader, points};
-use crate::measure::{LossSpec, SCALE, loss_schema};
+use crate::generalized::{Cell, Interner, Labels, Reader, points};
+use crate::measure::{LossColumn, LossLevels, LossSpec, SCALE, loss_schema};
 use crate::metric::{Domain, Heights};
 
 /// Adds up the losses of a published table's cells: one row of sums per partition.
@@ -49,7 +49,8 @@ pub struct LossExec {
 impl LossExec {
     /// Over published columns, their domains and hierarchies.
     pub fn try_new(spec: Arc<LossSpec>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Self> {
-        let hierarchies = spec.columns.iter().filter(|c| c.hierarchy).count();
+        let levelled = |column: &&LossColumn| column.levels != LossLevels::None;
+        let hierarchies = spec.columns.iter().filter(levelled).count();
         if children.len() != 1 + spec.columns.len() + hierarchies {
             return internal_err!("LossExec cannot have {} children", children.len());
         }
@@ -185,7 +186,7 @@ impl Scales {
         for (column, domain) in spec.columns.iter().zip(domains) {
             let domain = collect(domain, context, &reservation).await?;
             let value_type = domain.column(0).data_type().clone();
-            let mut reader = Reader::new().with_type(value_type);
+            let mut reader = Reader::new().with_type(value_type.clone());
             let mut domain = if column.categorical {
                 Domain::values(points(domain.column(0))?.into_iter().flatten())
             } else {
@@ -195,13 +196,18 @@ impl Scales {
                 Domain::range(end(0)?, end(1)?)
             };
             let mut heights = None;
-            if column.hierarchy
+            if column.levels != LossLevels::None
                 && let Some(hierarchy) = hierarchies.next()
             {
                 let hierarchy = collect(hierarchy, context, &reservation).await?;
-                domain = Domain::values(points(hierarchy.column(0))?.into_iter().flatten());
-                reader = reader.with_labels(Arc::new(Labels::try_new(hierarchy.columns())?));
                 heights = Some(Heights::try_new(hierarchy.columns())?);
+                if column.levels == LossLevels::Labels {
+                    let labels = Labels::try_new(hierarchy.columns(), &value_type)?;
+                    if let Some(Cell::Set(leaves)) = labels.domain() {
+                        domain = Domain::values(leaves.iter().cloned());
+                    }
+                    reader = reader.with_labels(Arc::new(labels));
+                }
             }
             columns.push(Scale {
                 domain,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 
 use super::{Attribute, Draw, Workload};
-use crate::generalized::{Cell, Point};
+use crate::generalized::{Cell, Labels, Point};
 
 impl Workload {
     /// Everything that is needed to draw it again.
@@ -19,18 +19,17 @@ impl Workload {
         bytes.push(u8::from(draw.sensitive));
         for attribute in &self.attributes {
             put_text(&mut bytes, &attribute.value_type.to_string());
-            match &attribute.domain {
-                Cell::Interval(lo, hi) => {
-                    bytes.push(0);
-                    put_point(&mut bytes, lo);
-                    put_point(&mut bytes, hi);
+            put_cell(&mut bytes, &attribute.domain);
+            let labels = attribute.labels.as_ref();
+            let labels = labels.and_then(|labels| Some((labels.domain()?, labels.cells())));
+            bytes.push(u8::from(labels.is_some()));
+            if let Some((domain, labels)) = labels {
+                put_cell(&mut bytes, domain);
+                bytes.extend((labels.len() as u32).to_le_bytes());
+                for (label, cell) in labels {
+                    put_text(&mut bytes, label);
+                    put_cell(&mut bytes, cell);
                 }
-                Cell::Set(values) => {
-                    bytes.push(1);
-                    bytes.extend((values.len() as u32).to_le_bytes());
-                    values.iter().for_each(|v| put_point(&mut bytes, v));
-                }
-                _ => bytes.push(2),
             }
         }
         bytes
@@ -52,18 +51,34 @@ impl Workload {
             let value_type: DataType = value_type
                 .parse()
                 .map_err(|_| format!("unknown type {value_type}"))?;
-            let domain = match bytes.byte()? {
-                0 => Cell::Interval(bytes.point()?, bytes.point()?),
-                1 => {
-                    let count = u32::from_le_bytes(bytes.array()?);
-                    let points = (0..count).map(|_| bytes.point());
-                    Cell::Set(points.collect::<Result<_, _>>()?)
-                }
-                _ => Cell::Suppressed,
+            let domain = bytes.cell()?;
+            let labels = match bytes.byte()? {
+                0 => None,
+                _ => Some(Arc::new(bytes.labels()?)),
             };
-            attributes.push(Attribute { value_type, domain });
+            attributes.push(Attribute {
+                value_type,
+                domain,
+                labels,
+            });
         }
         Ok(Workload::new(attributes, draw))
+    }
+}
+
+fn put_cell(bytes: &mut Vec<u8>, cell: &Cell) {
+    match cell {
+        Cell::Interval(lo, hi) => {
+            bytes.push(0);
+            put_point(bytes, lo);
+            put_point(bytes, hi);
+        }
+        Cell::Set(values) => {
+            bytes.push(1);
+            bytes.extend((values.len() as u32).to_le_bytes());
+            values.iter().for_each(|v| put_point(bytes, v));
+        }
+        _ => bytes.push(2),
     }
 }
 
@@ -115,6 +130,26 @@ impl<'a> Bytes<'a> {
         let length = u32::from_le_bytes(self.array()?) as usize;
         let bytes = self.take(length)?.to_vec();
         String::from_utf8(bytes).map_err(|_| "a workload holds no text".into())
+    }
+
+    fn cell(&mut self) -> Result<Cell, String> {
+        Ok(match self.byte()? {
+            0 => Cell::Interval(self.point()?, self.point()?),
+            1 => {
+                let count = u32::from_le_bytes(self.array()?);
+                let points = (0..count).map(|_| self.point());
+                Cell::Set(points.collect::<Result<_, _>>()?)
+            }
+            _ => Cell::Suppressed,
+        })
+    }
+
+    fn labels(&mut self) -> Result<Labels, String> {
+        let domain = self.cell()?;
+        let count = u32::from_le_bytes(self.array()?);
+        let cells = (0..count).map(|_| Ok((self.text()?.into(), self.cell()?)));
+        let cells = cells.collect::<Result<Vec<_>, String>>()?;
+        Ok(Labels::from_cells(cells, domain))
     }
 
     fn point(&mut self) -> Result<Point, String> {

@@ -4,9 +4,10 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 
 use super::AuditEntry;
+use crate::coding::Levels;
 use crate::error;
 use crate::functions::load::Load;
-use crate::functions::{Argument, categories};
+use crate::functions::{Argument, categories, hierarchy};
 use crate::table::Categories;
 
 /// What a call gives. Whatever nobody took is unknown.
@@ -16,6 +17,7 @@ pub struct Given {
     relations: Vec<(String, LogicalPlan)>,
     named: Vec<(String, Argument)>,
     categories: Option<Categories>,
+    hierarchies: Vec<(String, Levels)>,
 }
 
 impl Given {
@@ -51,19 +53,24 @@ impl Given {
                 ));
             }
         }
-        let categories = match named.iter().position(|(name, _)| name == "categories") {
-            Some(at) => {
-                let (_, value) = named.swap_remove(at);
-                let refuse = |reason| error::argument(entry.name, "categories", reason);
-                Some(categories::read(&value, load).map_err(refuse)?)
-            }
-            None => None,
+        let mut take = |name: &str| {
+            let at = named.iter().position(|(n, _)| n == name)?;
+            Some(named.swap_remove(at).1)
         };
+        let categories = take("categories")
+            .map(|value| categories::read(&value, load))
+            .transpose()
+            .map_err(|reason| error::argument(entry.name, "categories", reason))?;
+        let hierarchies = take("hierarchy")
+            .map(|value| hierarchy::read_map(&value, load))
+            .transpose()
+            .map_err(|reason| error::argument(entry.name, "hierarchy", reason))?;
         Ok(Self {
             entry,
             relations,
             named,
             categories,
+            hierarchies: hierarchies.unwrap_or_default(),
         })
     }
 
@@ -93,6 +100,11 @@ impl Given {
     /// The categories of sensitive values.
     pub fn categories(&mut self) -> Option<Categories> {
         self.categories.take()
+    }
+
+    /// The hierarchies of columns that are published as labels.
+    pub fn hierarchies(&mut self) -> Vec<(String, Levels)> {
+        std::mem::take(&mut self.hierarchies)
     }
 
     /// One column.

@@ -1,7 +1,13 @@
 //! `information_loss`: what was lost on the way from the original table to the published one.
 
+mod sensitive;
+
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
+use datafusion::catalog::MemTable;
 use datafusion::common::{Column, Result};
+use datafusion::datasource::provider_as_source;
 use datafusion::functions_aggregate::expr_fn::{count, max, min, sum};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
@@ -9,10 +15,12 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col,
 use super::audit::PUBLISHED;
 use super::roles::{CLASS, INDIVIDUAL, find};
 use super::{AuditArgument, AuditEntry, Given, RelationEntry, class_tuple, classes};
+use crate::coding::Levels;
 use crate::functions::Argument;
+use crate::functions::hierarchy::{plan_levels, rows_of};
 use crate::generalized::is_generalized;
 use crate::logical::{LossNode, report};
-use crate::measure::{LossCall, LossColumn, LossSpec, Report, loss_schema};
+use crate::measure::{LossCall, LossColumn, LossLevels, LossSpec, Report, loss_schema};
 
 /// The entry of `information_loss`.
 pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
@@ -48,7 +56,11 @@ pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
         },
         AuditArgument {
             name: "hierarchy",
-            help: "tables or files with a row leaf, level1, … per leaf: {postcode: 'postcodes.csv'} (default: none)",
+            help: "columns published as labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv'} (default: none)",
+        },
+        AuditArgument {
+            name: "same_ids",
+            help: "true if the published ids are those of the original, so that SA-NCP can be told per original value (default: false)",
         },
         AuditArgument {
             name: "k",
@@ -73,8 +85,11 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
     let tables = Tables::take(given)?;
     let categorical = given.columns("categorical")?;
     let domains = take_domains(given)?;
-    let k = given.count("k")?;
-    for name in categorical.iter().chain(domains.iter().map(|(n, _)| n)) {
+    let hierarchies = given.hierarchies();
+    let (k, same_ids) = (given.count("k")?, given.flag("same_ids")?);
+    let spoken = categorical.iter().chain(domains.iter().map(|(n, _)| n));
+    let levelled = hierarchies.iter().map(|(n, _)| n);
+    for name in spoken.chain(levelled.filter(|n| Some(*n) != tables.sensitive.as_ref())) {
         if !tables.qi.contains(name) {
             return Err(given.refuse(
                 "qi",
@@ -86,10 +101,11 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         function: given.function().to_owned(),
         columns: vec![],
     };
-    let (mut learned, mut hierarchies) = (vec![], vec![]);
+    let (mut learned, mut levels) = (vec![], vec![]);
     let mut measured = tables.qi.clone();
     for name in tables.qi.iter().chain(&tables.sensitive) {
-        let hierarchy = given.optional_relation(&format!("hierarchy.{name}"));
+        let hierarchy = hierarchies.iter().find(|(column, _)| column == name);
+        let hierarchy = hierarchy.map(|(_, levels)| levels);
         let (_, from) = find(given.function(), "qi", name, tables.original.schema())?;
         let (_, to) = find(given.function(), "qi", name, tables.published.schema())?;
         if Some(name) == tables.sensitive.as_ref() {
@@ -99,7 +115,9 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             }
             measured.push(name.clone());
         }
-        let named = hierarchy.is_some() || categorical.contains(name);
+        let labels = hierarchy.is_some_and(|h| h.tree().is_some());
+        let named =
+            labels || matches!(hierarchy, Some(Levels::Mask(_))) || categorical.contains(name);
         let categorical =
             named || is_list(to) || Some(name) == tables.sensitive.as_ref() || !is_line(from);
         let stated = domains.iter().find(|(column, _)| column == name);
@@ -110,25 +128,53 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         spec.columns.push(LossColumn {
             name: name.clone(),
             categorical,
-            hierarchy: hierarchy.is_some(),
+            levels: match hierarchy {
+                None => LossLevels::None,
+                Some(_) if labels => LossLevels::Labels,
+                Some(_) => LossLevels::Heights,
+            },
         });
-        hierarchies.extend(hierarchy);
+        if let Some(hierarchy) = hierarchy {
+            levels.push(tables.levels(name, hierarchy)?);
+        }
     }
+    let sensitive_tree = hierarchies
+        .iter()
+        .find(|(column, _)| Some(column) == tables.sensitive.as_ref())
+        .and_then(|(_, levels)| levels.tree());
+    let per_original = match (same_ids, sensitive_tree) {
+        (false, _) => None,
+        (true, Some(taxonomy)) => Some(sensitive::per_original_value(&tables, taxonomy)?),
+        (true, None) => {
+            return Err(given.refuse(
+                "same_ids",
+                "needs a given hierarchy of the sensitive column: hierarchy => {disease: 'diseases.csv'}",
+            ));
+        }
+    };
     let call = LossCall {
         columns: measured,
         qi: tables.qi.len(),
         sensitive: tables.sensitive.is_some(),
-        hierarchies: spec.columns.iter().map(|c| c.hierarchy).collect(),
+        per_original_value: per_original.is_some(),
+        hierarchies: spec
+            .columns
+            .iter()
+            .map(|c| c.levels != LossLevels::None)
+            .collect(),
         stated: domains.len(),
         k,
     };
     let mut inputs = vec![tables.published_columns(&call.columns)?];
     inputs.extend(learned);
-    inputs.extend(hierarchies);
-    let figures = LogicalPlanBuilder::from(sums(spec, inputs)?)
+    inputs.extend(levels);
+    let mut figures = LogicalPlanBuilder::from(sums(spec, inputs)?)
         .cross_join(tables.sizes(Side::Original)?)?
         .cross_join(tables.sizes(Side::Published)?)?
         .cross_join(tables.classes()?)?;
+    if let Some(per_original) = per_original {
+        figures = figures.cross_join(per_original)?;
+    }
     report(given.function(), Report::Loss(call), figures)
 }
 
@@ -210,6 +256,16 @@ impl Tables {
         };
         let columns = names.iter().map(column).collect::<Result<Vec<_>>>()?;
         self.table(Side::Published).project(columns)?.build()
+    }
+
+    /// The rows of a hierarchy: as it was given, or for the values of the original table.
+    fn levels(&self, name: &str, levels: &Levels) -> Result<LogicalPlan> {
+        let Some(taxonomy) = levels.tree() else {
+            return plan_levels(self.function, self.original.clone(), name, levels);
+        };
+        let rows = rows_of(taxonomy)?;
+        let rows = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+        LogicalPlanBuilder::scan("hierarchy", provider_as_source(Arc::new(rows)), None)?.build()
     }
 
     /// The different values of a column of the original table, or the smallest and the largest one.

@@ -5,7 +5,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, Value};
 
-use super::{AuditEntry, Given, tables};
+use super::{AuditEntry, Given, table};
 use crate::error;
 use crate::functions::Argument;
 use crate::functions::load::PlanningLoad;
@@ -63,13 +63,11 @@ pub fn plan(
     // Relations in a struct of options are named there.
     let mut rest = vec![];
     for (name, value) in named {
-        match tables(entry, &name, &value) {
-            Some(tables) => {
-                for (name, table) in tables {
-                    let literal = Value::SingleQuotedString(table);
-                    let literal = SqlExpr::Value(literal.into());
-                    relations.push((name, plan_input(entry.name, literal, context)?));
-                }
+        match table(entry, &name, &value) {
+            Some(table) => {
+                let literal = Value::SingleQuotedString(table.to_owned());
+                let literal = SqlExpr::Value(literal.into());
+                relations.push((name, plan_input(entry.name, literal, context)?));
             }
             None => rest.push((name, value)),
         }

@@ -8,7 +8,7 @@ use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
-use super::{AuditEntry, Given, tables};
+use super::{AuditEntry, Given, table};
 use crate::error;
 use crate::functions::load::SessionLoad;
 use crate::functions::{Argument, input};
@@ -59,12 +59,10 @@ impl TableFunctionImpl for AuditTableFunction {
         }
         let mut named = vec![];
         for (argument, value) in options {
-            match tables(self.entry, &argument, &value) {
-                Some(tables) => {
-                    for (argument, table) in tables {
-                        let plan = self.scan(state, &argument, &table)?;
-                        relations.push((argument, plan));
-                    }
+            match table(self.entry, &argument, &value) {
+                Some(table) => {
+                    let plan = self.scan(state, &argument, table)?;
+                    relations.push((argument, plan));
                 }
                 None => named.push((argument, value)),
             }

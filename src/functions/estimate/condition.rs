@@ -1,5 +1,7 @@
 //! From WHERE to a [`Formula`].
 
+use std::cell::RefCell;
+
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -20,9 +22,29 @@ pub(super) struct Generalized<'a> {
     pub schema: &'a DFSchema,
     /// Names and types.
     pub columns: Vec<(Column, DataType)>,
+    /// The types of the constants that columns of texts are compared with: texts do not say what they hold.
+    constants: RefCell<Vec<Option<DataType>>>,
 }
 
-impl Generalized<'_> {
+impl<'a> Generalized<'a> {
+    /// The generalized ones among the columns of a schema.
+    pub fn new(schema: &'a DFSchema, columns: Vec<(Column, DataType)>) -> Self {
+        Self {
+            schema,
+            constants: RefCell::new(vec![None; columns.len()]),
+            columns,
+        }
+    }
+
+    /// The type of the values behind a column, as its type or the constants of the query tell.
+    pub fn value_type(&self, column: &Column, data_type: &DataType) -> Option<DataType> {
+        value_type(data_type).or_else(|| {
+            let at = self.columns.iter().position(|(c, _)| c == column)?;
+            let told = self.constants.borrow()[at].clone();
+            told.filter(DataType::is_temporal)
+        })
+    }
+
     /// Position of a generalized column.
     fn position(&self, column: &Column) -> Option<usize> {
         let known = self.schema.index_of_column(column).ok()?;
@@ -175,10 +197,10 @@ impl Generalized<'_> {
     }
 
     /// Constants as values of a column.
-    fn points<'a>(
+    fn points<'e>(
         &self,
         column: usize,
-        constants: impl IntoIterator<Item = &'a Expr>,
+        constants: impl IntoIterator<Item = &'e Expr>,
     ) -> Result<Vec<Option<Point>>> {
         let (name, data_type) = &self.columns[column];
         let target = value_type(data_type);
@@ -189,7 +211,12 @@ impl Generalized<'_> {
                 t if t.is_decimal() => DataType::Float64,
                 t => t.clone(),
             };
-            let target = target.as_ref().unwrap_or(&own);
+            let mut told = self.constants.borrow_mut();
+            if own != DataType::Null {
+                told[column].get_or_insert_with(|| own.clone());
+            }
+            let told = told[column].as_ref().filter(|t| t.is_temporal());
+            let target = target.as_ref().or(told).unwrap_or(&own);
             let points = literals(&array, target).map_err(|_| {
                 refuse(format!(
                     "a constant of type {} cannot be compared with column '{}', which holds values of type {target}",

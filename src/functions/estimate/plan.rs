@@ -10,19 +10,23 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, col, lit, scalar_subquery, when,
 };
 
+use super::anatomized;
 use super::condition::Generalized;
 use super::formula::Formula;
 use super::query::{Counted, Query};
 use super::share::share;
 use super::{NAME, refuse};
+use crate::coding::Levels;
 use crate::error;
 use crate::functions::Argument;
 use crate::functions::column_values::column_values;
 use crate::functions::domain::given_domain;
 use crate::functions::estimate_count::estimate_count;
+use crate::functions::hierarchy::rows_value;
 use crate::functions::known_fraction::known_fraction;
 use crate::generalized::{Form, Selection, is_generalized, value_type};
 use crate::spec::INDIVIDUAL;
+use crate::table::Taxonomy;
 
 /// What a call says besides the query.
 #[derive(Debug, Default)]
@@ -33,11 +37,23 @@ pub(in crate::functions) struct Options {
     pub qi: Vec<String>,
     /// Domains of generalized columns.
     pub domains: Vec<(String, Argument)>,
+    /// Hierarchies of columns that are published as labels.
+    pub hierarchies: Vec<(String, Levels)>,
+    /// Whether the table is anatomized, in long form.
+    pub anatomized: Option<bool>,
 }
 
 impl Options {
     /// Names of the arguments.
-    pub const NAMES: &[&str] = &["id", "qi", "domain"];
+    pub const NAMES: &[&str] = &["id", "qi", "domain", "hierarchy", "anatomized"];
+
+    /// Nothing but hierarchies, which are loaded before.
+    pub fn new(hierarchies: Vec<(String, Levels)>) -> Self {
+        Self {
+            hierarchies,
+            ..Self::default()
+        }
+    }
 
     /// Reads an argument; false if it is none of these.
     pub fn read(&mut self, function: &str, name: &str, value: &Argument) -> Result<bool> {
@@ -63,6 +79,10 @@ impl Options {
                     return refused("a map from columns to [smallest, largest] or to their values");
                 }
             },
+            "anatomized" => match value {
+                Argument::Boolean(anatomized) => self.anatomized = Some(*anatomized),
+                _ => return refused("true or false"),
+            },
             _ => return Ok(false),
         }
         Ok(true)
@@ -71,13 +91,23 @@ impl Options {
     /// Checks names against the published table; `individual` is the id unless another is named.
     pub fn checked(mut self, function: &str, schema: &DFSchema) -> Result<Self> {
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        let missing = anatomized::COLUMNS.iter().find(|c| !names.contains(c));
+        if let (Some(column), Some(true)) = (missing, self.anatomized) {
+            return Err(error::argument(
+                function,
+                "anatomized",
+                format!("is true, but the table has no column '{column}'"),
+            ));
+        }
+        self.anatomized = Some(self.anatomized.unwrap_or(missing.is_none()));
         if self.id.is_none() && names.contains(&INDIVIDUAL) {
             self.id = Some(INDIVIDUAL.to_owned());
         }
         let id = self.id.iter().map(|c| ("id", c));
         let qi = self.qi.iter().map(|c| ("qi", c));
         let domains = self.domains.iter().map(|(c, _)| ("domain", c));
-        for (argument, column) in id.chain(qi).chain(domains) {
+        let hierarchies = self.hierarchies.iter().map(|(c, _)| ("hierarchy", c));
+        for (argument, column) in id.chain(qi).chain(domains).chain(hierarchies) {
             if !names.contains(&column.as_str()) {
                 let nearest = error::did_you_mean(column, names.iter().copied());
                 return Err(error::argument(
@@ -97,16 +127,21 @@ impl Options {
         let columns = schema
             .iter()
             .filter(|(_, field)| {
-                is_generalized(field.data_type()) || self.qi.contains(field.name())
+                is_generalized(field.data_type())
+                    || self.qi.contains(field.name())
+                    || self.hierarchies.iter().any(|(c, _)| c == field.name())
             })
             .map(|(qualifier, field)| {
                 let column = Column::new(qualifier.cloned(), field.name());
                 (column, field.data_type().clone())
             });
-        Generalized {
-            schema,
-            columns: columns.collect(),
-        }
+        Generalized::new(schema, columns.collect())
+    }
+
+    /// The given hierarchy of a column.
+    fn taxonomy(&self, column: &str) -> Option<&Taxonomy> {
+        let (_, levels) = self.hierarchies.iter().find(|(c, _)| c == column)?;
+        levels.tree().map(Arc::as_ref)
     }
 }
 
@@ -123,6 +158,9 @@ pub(in crate::functions) fn plan(
     query: Query,
     options: &Options,
 ) -> Result<LogicalPlan> {
+    if options.anatomized == Some(true) {
+        return anatomized::plan(published, &query);
+    }
     let schema = Arc::clone(published.schema());
     let generalized = options.generalized(&schema);
     let mut formula = Formula::Constant(true);
@@ -188,15 +226,24 @@ pub(in crate::functions) fn plan(
             ));
         }
     };
-    let shown = query
+    shown(builder, &query, &key_columns)
+}
+
+/// Keys under the names that the query gives them, and the fields of the estimate.
+pub(super) fn shown(
+    builder: LogicalPlanBuilder,
+    query: &Query,
+    key_columns: &[Expr],
+) -> Result<LogicalPlan> {
+    let keys = query
         .keys
         .iter()
-        .zip(&key_columns)
+        .zip(key_columns)
         .map(|((_, name), key)| key.clone().alias(name));
     let results = ["estimate", "standard_error", "low", "high"]
         .map(|name| get_field(col(ESTIMATE), name).alias(name));
     builder
-        .project(shown.chain(results).collect::<Vec<_>>())?
+        .project(keys.chain(results).collect::<Vec<_>>())?
         .build()
 }
 
@@ -252,7 +299,7 @@ fn individuals(
         .aggregate(key_columns.to_vec(), [estimated(vec![col(EXPECTED)])])
 }
 
-fn estimated(args: Vec<Expr>) -> Expr {
+pub(super) fn estimated(args: Vec<Expr>) -> Expr {
     estimate_count().call(args).alias(ESTIMATE)
 }
 
@@ -274,7 +321,8 @@ impl Shares {
         let mut names = vec![];
         for (column, data_type) in &generalized.columns {
             let domain = domain_of(published, column, data_type, options)?;
-            columns.push((Expr::Column(column.clone()), value_type(data_type), domain));
+            let told = generalized.value_type(column, data_type);
+            columns.push((Expr::Column(column.clone()), told, domain));
             names.push(column.name.clone());
         }
         Ok(Self { columns, names })
@@ -287,13 +335,16 @@ impl Shares {
     }
 }
 
-/// The domain of a generalized column, as given or learned.
+/// The domain of a generalized column, as given or learned, or its hierarchy.
 pub(super) fn domain_of(
     published: &LogicalPlan,
     column: &Column,
     data_type: &DataType,
     options: &Options,
 ) -> Result<Expr> {
+    if let Some(taxonomy) = options.taxonomy(&column.name) {
+        return rows_value(taxonomy);
+    }
     let mut given = options.domains.iter();
     let Some((name, domain)) = given.find(|(c, _)| *c == column.name) else {
         return learned_domain(published, column, data_type);

@@ -31,7 +31,7 @@ use crate::error;
 use crate::functions::Argument;
 use crate::functions::bucket_sum::{FIELDS, bucket_sum, fixed_sum};
 use crate::functions::known_fraction::known_fraction;
-use crate::functions::measure::{MeasureEntry, ToExpr};
+use crate::functions::measure::{MeasureCall, MeasureEntry, ToExpr};
 use crate::generalized::{Point, Selection, is_generalized, value_type};
 use crate::spec::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 
@@ -68,13 +68,9 @@ struct Asked {
 }
 
 /// Plans a call.
-fn plan(
-    relations: Vec<LogicalPlan>,
-    arguments: &[(String, Argument)],
-    to_expr: &mut ToExpr,
-) -> Result<LogicalPlan> {
+fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
     // What is shared with `estimate` speaks in its name.
-    planned(relations, arguments, to_expr).map_err(|e| match e {
+    planned(call, to_expr).map_err(|e| match e {
         DataFusionError::Plan(message) => {
             let own = message.strip_prefix("estimate: ").map(refuse);
             own.unwrap_or(DataFusionError::Plan(message))
@@ -83,13 +79,9 @@ fn plan(
     })
 }
 
-fn planned(
-    mut relations: Vec<LogicalPlan>,
-    arguments: &[(String, Argument)],
-    to_expr: &mut ToExpr,
-) -> Result<LogicalPlan> {
-    let (mut sql, mut options) = (None, Options::default());
-    for (name, value) in arguments {
+fn planned(mut call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
+    let (mut sql, mut options) = (None, Options::new(call.hierarchies));
+    for (name, value) in &call.arguments {
         match (name.as_str(), value) {
             ("query", Argument::Text(text)) => sql = Some(text.clone()),
             ("query", _) => {
@@ -104,7 +96,7 @@ fn planned(
         let message = "is missing: give SELECT sum(…) FROM published WHERE … in quotes after the published table";
         return Err(error::argument(NAME, "query", message));
     };
-    let Some(published) = relations.pop() else {
+    let Some(published) = call.relations.pop() else {
         return Err(error::argument(NAME, "published", "is missing"));
     };
     let (select, table) = query::parse(&sql)?;
@@ -322,10 +314,7 @@ impl<'a> Estimator<'a> {
     fn plan(mut self, asked: Asked) -> Result<LogicalPlan> {
         let (mut formula, mut on_value) = (Formula::Constant(true), None::<Expr>);
         let summed = asked.summed.map(|at| self.attributes[at].name.clone());
-        let generalized = Generalized {
-            schema: self.original,
-            columns: self.columns.clone(),
-        };
+        let generalized = Generalized::new(self.original, self.columns.clone());
         for condition in &asked.conditions {
             let uses = |column: &&Column| Some(&column.name) == summed.as_ref();
             let columns = condition.column_refs();

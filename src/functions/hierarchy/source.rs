@@ -47,7 +47,7 @@ impl TableFunctionImpl for HierarchyFunction {
 }
 
 /// A hierarchy as rows: value, level_1, …, one row per leaf.
-fn rows_of(taxonomy: &Taxonomy) -> Result<RecordBatch> {
+pub(in super::super) fn rows_of(taxonomy: &Taxonomy) -> Result<RecordBatch> {
     let tree = taxonomy.tree();
     let nodes: Vec<u32> = (0..tree.leaves()).map(|leaf| tree.node_of(leaf)).collect();
     let (mut fields, mut columns) = (vec![], vec![]);

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef};
-use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_datafusion_err, internal_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
 
 use super::NAME;
 use crate::error;
-use crate::estimate::{Answers, Fixed, Role, Workload};
+use crate::estimate::{Answers, Fixed, GroupAnswers, Role, Workload};
 
 /// The function, for plans.
 pub(crate) fn workload_answers() -> Arc<AggregateUDF> {
@@ -84,10 +84,58 @@ pub(super) fn unreadable(error: datafusion::arrow::error::ArrowError) -> DataFus
     }
 }
 
+/// What is counted.
+#[derive(Debug)]
+enum Counting {
+    /// Records, or individuals.
+    Rows(Box<Answers>),
+    /// Groups of an anatomized table.
+    Groups(Box<GroupAnswers>),
+}
+
+impl Counting {
+    fn new(workload: &Arc<Workload>, roles: &[Role]) -> Self {
+        match roles {
+            [Role::Groups] => Self::Groups(Box::new(GroupAnswers::new(workload))),
+            roles => Self::Rows(Box::new(Answers::new(workload, roles))),
+        }
+    }
+
+    fn add(&mut self, values: &[ArrayRef]) -> Result<()> {
+        match (self, values) {
+            (Self::Rows(answers), values) => answers.add(values),
+            (Self::Groups(answers), [groups]) => answers.add(groups),
+            (Self::Groups(_), _) => return internal_err!("groups are one argument"),
+        }
+        .map_err(unreadable)
+    }
+
+    fn sums(&self) -> &[Fixed] {
+        match self {
+            Self::Rows(answers) => answers.sums(),
+            Self::Groups(answers) => answers.sums(),
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        match self {
+            Self::Rows(answers) => answers.rows(),
+            Self::Groups(answers) => answers.rows(),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Rows(answers) => answers.size(),
+            Self::Groups(answers) => answers.size(),
+        }
+    }
+}
+
 /// Sums that are found as soon as the workload is known.
 #[derive(Debug, Default)]
 struct Sums {
-    answers: Option<Answers>,
+    answers: Option<Counting>,
     /// Sums of other partitions, and their rows.
     merged: Vec<Fixed>,
     rows: u64,
@@ -95,13 +143,13 @@ struct Sums {
 
 impl Sums {
     fn list(&self) -> Result<ScalarValue> {
-        let own = self.answers.as_ref().map_or(&[] as &[_], Answers::sums);
+        let own = self.answers.as_ref().map_or(&[] as &[_], Counting::sums);
         let length = own.len().max(self.merged.len());
         let mut sums = vec![Fixed::default(); length];
         for part in [own, &self.merged] {
             sums.iter_mut().zip(part).for_each(|(a, b)| a.merge(*b));
         }
-        let rows = self.rows + self.answers.as_ref().map_or(0, Answers::rows);
+        let rows = self.rows + self.answers.as_ref().map_or(0, Counting::rows);
         let raw = sums.iter().map(|s| s.raw()).chain([i128::from(rows)]);
         let raw = Decimal128Array::from_iter_values(raw).with_precision_and_scale(38, 0)?;
         let list = crate::functions::estimate::list(Arc::new(raw))?;
@@ -118,10 +166,10 @@ impl Accumulator for Sums {
             Some(answers) => answers,
             empty => {
                 let (workload, roles) = called_with(values)?;
-                empty.insert(Answers::new(&workload, &roles))
+                empty.insert(Counting::new(&workload, &roles))
             }
         };
-        answers.add(&values[2..]).map_err(unreadable)
+        answers.add(&values[2..])
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
@@ -131,7 +179,7 @@ impl Accumulator for Sums {
     fn size(&self) -> usize {
         size_of_val(self)
             + self.merged.len() * size_of::<Fixed>()
-            + self.answers.as_ref().map_or(0, Answers::size)
+            + self.answers.as_ref().map_or(0, Counting::size)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

@@ -2,14 +2,16 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::Expr;
 
 use super::plain_type;
+use crate::coding::Levels;
 use crate::error;
 use crate::estimate::Draw;
 use crate::functions::Argument;
 use crate::functions::domain::given_domain;
-use crate::functions::measure::MeasureEntry;
+use crate::functions::estimate::ANATOMIZED;
+use crate::functions::measure::{MeasureCall, MeasureEntry};
 use crate::spec::INDIVIDUAL;
 
 const NAMED: &[&str] = &[
@@ -18,6 +20,8 @@ const NAMED: &[&str] = &[
     "sensitive",
     "categorical",
     "domain",
+    "hierarchy",
+    "anatomized",
     "queries",
     "dimensions",
     "selectivity",
@@ -43,6 +47,14 @@ pub(super) struct Ids {
     pub published: Expr,
 }
 
+/// The columns that make a table an anatomized one in long form.
+#[derive(Debug)]
+pub(super) struct Anatomy {
+    pub subtable: Expr,
+    pub gid: Expr,
+    pub count: Expr,
+}
+
 /// A column that queries ask for.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -55,11 +67,15 @@ pub(super) struct Asked {
     pub is_range: bool,
     /// Its domain, if it was given.
     pub domain: Option<ScalarValue>,
+    /// Its hierarchy, if it is published as labels.
+    pub levels: Option<Levels>,
 }
 
 /// A call, checked against both tables.
 #[derive(Debug)]
 pub(super) struct Request {
+    /// The columns of an anatomized table in long form, if the published one is.
+    pub anatomy: Option<Anatomy>,
     pub qi: Vec<Asked>,
     pub sensitive: Option<Asked>,
     pub counted: Counted,
@@ -75,13 +91,10 @@ impl Request {
     }
 
     /// Reads the arguments of a call.
-    pub fn read(
-        entry: &MeasureEntry,
-        relations: &[LogicalPlan],
-        arguments: &[(String, Argument)],
-    ) -> Result<Self> {
+    pub fn read(entry: &MeasureEntry, call: &MeasureCall) -> Result<Self> {
         let function = entry.name;
-        let [original, published] = relations else {
+        let arguments = call.arguments.as_slice();
+        let [original, published] = call.relations.as_slice() else {
             return datafusion::common::internal_err!("{function} takes two relations");
         };
         if let Some((name, _)) = arguments.iter().find(|(n, _)| !NAMED.contains(&n.as_str())) {
@@ -97,6 +110,7 @@ impl Request {
             published: published.schema(),
             categorical: given.names("categorical")?.unwrap_or_default(),
             domains: given.domains()?,
+            hierarchies: &call.hierarchies,
         };
         let qi = given.names("qi")?.unwrap_or_default();
         if qi.is_empty() {
@@ -108,6 +122,14 @@ impl Request {
         }
         let sensitive = given.name("sensitive")?;
         let id = given.name("id")?;
+        let asked = |name: &String| qi.contains(name) || sensitive.as_ref() == Some(name);
+        if let Some((name, _)) = call.hierarchies.iter().find(|(name, _)| !asked(name)) {
+            return Err(error::argument(
+                function,
+                "hierarchy",
+                format!("names column '{name}', which is neither in qi nor sensitive"),
+            ));
+        }
         let qi = qi
             .iter()
             .map(|name| tables.asked("qi", name))
@@ -122,11 +144,32 @@ impl Request {
             seed: given.count("seed", 0, u64::MAX)?.unwrap_or(1),
             sensitive: sensitive.is_some(),
         };
+        let sensitive = sensitive
+            .map(|name| tables.asked("sensitive", &name))
+            .transpose()?;
+        let counted = tables.counted(given.choice("count", &["records", "individuals"])?, id)?;
+        if matches!(counted, Counted::Individuals(_))
+            && sensitive.as_ref().is_some_and(|s| s.levels.is_some())
+        {
+            return Err(error::argument(
+                function,
+                "count",
+                "must be 'records' where the sensitive column has a hierarchy: whether any of an individual's records \
+                 matches cannot be told from their labels",
+            ));
+        }
+        let anatomy = tables.anatomy(given.optional_flag("anatomized")?)?;
+        if matches!(counted, Counted::Individuals(_)) && anatomy.is_some() {
+            return Err(error::argument(
+                function,
+                "count",
+                "must be 'records' for an anatomized table, which has a record per individual",
+            ));
+        }
         Ok(Self {
-            sensitive: sensitive
-                .map(|name| tables.asked("sensitive", &name))
-                .transpose()?,
-            counted: tables.counted(given.choice("count", &["records", "individuals"])?, id)?,
+            anatomy,
+            sensitive,
+            counted,
             draw,
             floor: given.share("floor", true)?.unwrap_or(0.0),
             show_predicates: given.flag("show_predicates")?,
@@ -206,11 +249,14 @@ impl Given<'_> {
     }
 
     fn flag(&self, name: &str) -> Result<bool> {
-        let flag = self.read(name, "true or false", |value| match value {
+        Ok(self.optional_flag(name)?.unwrap_or(false))
+    }
+
+    fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
+        self.read(name, "true or false", |value| match value {
             Argument::Boolean(flag) => Some(*flag),
             _ => None,
-        })?;
-        Ok(flag.unwrap_or(false))
+        })
     }
 
     fn choice(&self, name: &str, choices: &[&'static str]) -> Result<&'static str> {
@@ -239,6 +285,7 @@ struct Tables<'a> {
     published: &'a DFSchema,
     categorical: Vec<String>,
     domains: Vec<(String, Argument)>,
+    hierarchies: &'a [(String, Levels)],
 }
 
 impl Tables<'_> {
@@ -270,7 +317,31 @@ impl Tables<'_> {
             value_type,
             is_range: !names,
             domain,
+            levels: self.levels(name),
         })
+    }
+
+    /// The columns of an anatomized table, if the published one has all of them and nobody denies it.
+    fn anatomy(&self, told: Option<bool>) -> Result<Option<Anatomy>> {
+        let has = |name: &str| self.published.fields().iter().any(|f| f.name() == name);
+        if told == Some(false) || told.is_none() && !ANATOMIZED.into_iter().all(has) {
+            return Ok(None);
+        }
+        let column = |name: &str| -> Result<Expr> {
+            let (column, _) = self.find("anatomized", name, self.published, "published")?;
+            Ok(column)
+        };
+        let [subtable, gid, count] = ANATOMIZED;
+        Ok(Some(Anatomy {
+            subtable: column(subtable)?,
+            gid: column(gid)?,
+            count: column(count)?,
+        }))
+    }
+
+    fn levels(&self, name: &str) -> Option<Levels> {
+        let found = self.hierarchies.iter().find(|(column, _)| column == name);
+        found.map(|(_, levels)| levels.clone())
     }
 
     fn counted(&self, choice: &str, id: Option<String>) -> Result<Counted> {

@@ -27,8 +27,17 @@ pub(crate) fn workload() -> Arc<ScalarUDF> {
     Arc::clone(&FUNCTION)
 }
 
-/// A call: how to draw, then name, type and domain of each column.
-pub(super) fn call(draw: &Draw, columns: Vec<(String, DataType, Expr)>) -> Expr {
+/// A column that queries are drawn over.
+pub(super) struct Drawn {
+    pub name: String,
+    pub value_type: DataType,
+    pub domain: Expr,
+    /// A list of labels per leaf, or NULL.
+    pub hierarchy: Expr,
+}
+
+/// A call: how to draw, then name, type, domain and hierarchy of each column.
+pub(super) fn call(draw: &Draw, columns: Vec<Drawn>) -> Expr {
     let mut args = vec![
         lit(i64::from(draw.queries)),
         lit(i64::from(draw.dimensions)),
@@ -36,8 +45,14 @@ pub(super) fn call(draw: &Draw, columns: Vec<(String, DataType, Expr)>) -> Expr 
         lit(ScalarValue::UInt64(Some(draw.seed))),
         lit(draw.sensitive),
     ];
-    for (name, value_type, domain) in columns {
-        args.extend([lit(name), lit(value_type.to_string()), domain]);
+    for column in columns {
+        let value_type = lit(column.value_type.to_string());
+        args.extend([
+            lit(column.name),
+            value_type,
+            column.domain,
+            column.hierarchy,
+        ]);
     }
     workload().call(args)
 }
@@ -94,8 +109,8 @@ impl ScalarUDFImpl for DrawWorkload {
             sensitive: sensitive.as_boolean().value(0),
         };
         let attributes = columns
-            .chunks_exact(3)
-            .map(|column| attribute(&column[0], &column[1], &column[2]))
+            .chunks_exact(4)
+            .map(|column| attribute(&column[0], &column[1], &column[2], &column[3]))
             .collect::<Result<Vec<_>>>()?;
         let bytes = Workload::new(attributes, draw).to_bytes();
         Ok(ColumnarValue::Scalar(ScalarValue::Dictionary(
@@ -109,7 +124,12 @@ fn wrong() -> DataFusionError {
     internal_datafusion_err!("{NAME}: a workload is drawn from other arguments")
 }
 
-fn attribute(name: &ArrayRef, value_type: &ArrayRef, domain: &ArrayRef) -> Result<Attribute> {
+fn attribute(
+    name: &ArrayRef,
+    value_type: &ArrayRef,
+    domain: &ArrayRef,
+    hierarchy: &ArrayRef,
+) -> Result<Attribute> {
     let value_type: DataType = value_type
         .as_string::<i32>()
         .value(0)
@@ -131,5 +151,17 @@ fn attribute(name: &ArrayRef, value_type: &ArrayRef, domain: &ArrayRef) -> Resul
             ),
         ));
     }
-    Ok(Attribute { value_type, domain })
+    let rows = hierarchy.as_list_opt::<i32>().map(|rows| rows.value(0));
+    let labels = match rows.as_ref().and_then(|rows| rows.as_list_opt::<i32>()) {
+        Some(rows) => {
+            let reader = Reader::new().with_type(value_type.clone());
+            reader.with_hierarchy(rows)?.labels().cloned()
+        }
+        None => None,
+    };
+    Ok(Attribute {
+        value_type,
+        domain,
+        labels,
+    })
 }

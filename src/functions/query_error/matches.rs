@@ -85,7 +85,9 @@ impl Bits {
             self.columns.push(match role {
                 Role::Exact(column) => Matching::exact(&workload, column),
                 Role::Published(column) => Matching::published(&workload, column),
-                Role::Bits => return internal_err!("bits cannot be matched again"),
+                Role::Bits | Role::Groups => {
+                    return internal_err!("bits and groups are not matched record by record");
+                }
             });
         }
         Ok(())

@@ -14,6 +14,8 @@ pub struct LossCall {
     pub qi: usize,
     /// Whether a sensitive column was named.
     pub sensitive: bool,
+    /// Whether SA-NCP is known per original value.
+    pub per_original_value: bool,
     /// Whether each column has a hierarchy.
     pub hierarchies: Vec<bool>,
     /// How many domains were stated.
@@ -33,7 +35,7 @@ struct ColumnLoss {
 
 /// The rows of an information loss.
 pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
-    let sizes = Sizes::new(figures);
+    let sizes = Sizes::new(figures, call.columns.len() > call.qi);
     let columns: Vec<ColumnLoss> = (0..call.columns.len())
         .map(|at| column_loss(at, figures, &sizes))
         .collect();
@@ -84,9 +86,14 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
         "ncp_count",
         None,
         total(|c| c.ncp_count),
-        "mean over cells: QID-NCP",
+        "QID-NCP, values counted: mean over cells",
     );
-    rows.add("ncp_range", None, total(|c| c.ncp_range), "mean over cells");
+    rows.add(
+        "ncp_range",
+        None,
+        total(|c| c.ncp_range),
+        "QID-NCP, by range: mean over cells",
+    );
     if call.sensitive {
         let loss = match sensitive.first() {
             Some(column) => column.ncp_count,
@@ -97,6 +104,14 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
             None,
             loss,
             "SA-NCP: mean over published sensitive values, dropped ones lost",
+        );
+    }
+    if call.per_original_value {
+        rows.add(
+            "sa_ncp_original",
+            None,
+            figures.get("sa_ncp_original"),
+            "SA-NCP: mean over original sensitive values, dropped ones lost",
         );
     }
     if call.hierarchies.iter().take(call.qi).any(|h| *h) {
@@ -146,6 +161,8 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 /// How much of the original was published.
 struct Sizes {
+    /// One published sensitive value may stand for several of an individual, so that records cannot be compared.
+    merged: bool,
     original_records: f64,
     published_records: f64,
     original_individuals: f64,
@@ -153,9 +170,10 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(figures: &Figures<'_>) -> Self {
+    fn new(figures: &Figures<'_>, merged: bool) -> Self {
         let get = |name| figures.get(name).unwrap_or(0.0);
         Self {
+            merged,
             original_records: get("original_records"),
             published_records: get("published_records"),
             original_individuals: get("original_individuals"),
@@ -173,10 +191,14 @@ impl Sizes {
 
     /// A mean over published records, with those that were dropped lost in full.
     fn with_dropped(&self, published: Option<f64>) -> Option<f64> {
-        if self.original_records <= 0.0 {
+        let (dropped, all) = match self.merged {
+            true => (self.dropped_individuals(), self.original_individuals),
+            false => (self.dropped_records(), self.original_records),
+        };
+        if all <= 0.0 {
             return published;
         }
-        let dropped = self.dropped_records() / self.original_records;
+        let dropped = dropped / all;
         // Nothing is published: everything is lost.
         if dropped >= 1.0 {
             return Some(1.0);
@@ -255,8 +277,13 @@ impl Rows {
         for (measure, value, note) in counts {
             self.push(measure, None, Some(value), None, note);
         }
-        let note = "every measure above counts them as lost in full";
-        self.add("dropped_records", None, Some(sizes.dropped_records()), note);
+        if sizes.merged {
+            let note = "unknown: one published value may stand for several of an individual";
+            self.add("dropped_records", None, None, note);
+        } else {
+            let note = "every measure above counts them as lost in full";
+            self.add("dropped_records", None, Some(sizes.dropped_records()), note);
+        }
         let note = "individuals of the original that are not published";
         self.add(
             "dropped_individuals",
