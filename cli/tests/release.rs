@@ -306,7 +306,7 @@ fn nothing_secret_gets_out() {
     let bytes = text(&fs::read(&file).unwrap());
     let dump = format!("SELECT * FROM '{}'", file.display());
     let rows = ok(anonymize(folder.path())
-        .args(["sql", "-q", "--format", "ndjson", "-c", &dump])
+        .args(["sql", "-q", "--format", "nd-json", "-c", &dump])
         .output()
         .unwrap());
     assert!(rows.contains("diseasecanary") && rows.contains("citycanary"));
