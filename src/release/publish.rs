@@ -260,6 +260,13 @@ impl Work<'_> {
         let original = original(spec, self.call.input.clone())?;
         let measuring = Measuring::try_new(self.state, spec, self.place, &files, original).await?;
         let hidden_below = self.call.spec.model()?.min_individuals().max(2) as u64;
+        let audit = measuring.audit().await?;
+        let mut counts = Counts::new(hidden_below, &summary);
+        // Classes that show the same values are one.
+        let classes = audit.iter().find(|m| m.measure == "classes");
+        if let Some(classes) = classes.and_then(|m| m.value) {
+            counts.classes = classes as u64;
+        }
         let manifest = Manifest {
             manifest_version: Manifest::version(),
             tool: Tool {
@@ -273,8 +280,8 @@ impl Work<'_> {
             parameters: parameters(&self.call.spec),
             reproducible: self.call.spec.is_seeded(),
             roles: roles(spec),
-            counts: Counts::new(hidden_below, &summary),
-            audit: measuring.audit().await?,
+            counts,
+            audit,
             truth: measuring.truth().await?,
             information_loss: measuring.loss(&summary).await?,
             files,

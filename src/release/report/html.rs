@@ -207,8 +207,8 @@ fn risk(page: &mut String, manifest: &Manifest) {
             shown(risk.average)
         );
     }
-    page.push_str("</tbody></table><h3>People above the usual thresholds</h3><table><thead><tr><th>Threshold of the prosecutor's risk</th><th>Is a class of fewer than</th><th class=\"n\">People above it</th></tr></thead><tbody>");
-    for ((threshold, measure), people) in words::THRESHOLDS.iter().zip([3, 5, 11, 20]) {
+    page.push_str("</tbody></table><h3>People above the usual thresholds</h3><table><thead><tr><th>Threshold of the prosecutor's risk</th><th>Above it are classes of at most</th><th class=\"n\">People above it</th></tr></thead><tbody>");
+    for (threshold, people, measure) in &words::THRESHOLDS {
         let share = manifest.measure(measure);
         let class = if share.is_some_and(|s| s > 0.0) {
             "n some"

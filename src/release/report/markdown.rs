@@ -89,7 +89,7 @@ pub fn page(figures: &Figures) -> String {
         risks,
     );
     let above = words::THRESHOLDS.iter();
-    let above = above.map(|(t, m)| [(*t).to_owned(), share(manifest.measure(m))]);
+    let above = above.map(|(t, _, m)| [(*t).to_owned(), share(manifest.measure(m))]);
     table(&mut page, ["threshold", "people above it"], above);
     page.push_str("## What is left for users\n\n");
     let losses = manifest.information_loss.iter();

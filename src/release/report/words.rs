@@ -2,12 +2,12 @@
 
 use crate::release::manifest::{Count, Manifest};
 
-/// Thresholds of risk that practitioners use: classes of 3, 5, 11 and 20 people.
-pub const THRESHOLDS: [(&str, &str); 4] = [
-    ("0.33", "share_above_0.33"),
-    ("0.2", "share_above_0.2"),
-    ("0.09", "share_above_0.09"),
-    ("0.05", "share_above_0.05"),
+/// Thresholds of risk that practitioners use, the most people of a class whose risk is above, and the measure.
+pub const THRESHOLDS: [(&str, u32, &str); 4] = [
+    ("0.33", 3, "share_above_0.33"),
+    ("0.2", 4, "share_above_0.2"),
+    ("0.09", 11, "share_above_0.09"),
+    ("0.05", 19, "share_above_0.05"),
 ];
 
 /// A row of the table of risks.
@@ -199,5 +199,20 @@ pub fn measured(value: Option<f64>) -> String {
         None => "–".to_owned(),
         Some(v) if v.fract() == 0.0 && v >= 0.0 => grouped(v as u64),
         Some(v) => format!("{v:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The risk of a class is one in its people.
+    #[test]
+    fn thresholds_are_sizes_of_classes() {
+        for (threshold, people, _) in THRESHOLDS {
+            let threshold: f64 = threshold.parse().unwrap();
+            assert!(1.0 / f64::from(people) > threshold);
+            assert!(1.0 / f64::from(people + 1) <= threshold);
+        }
     }
 }
