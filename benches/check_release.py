@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks releases of all five identity-reserved models without any code of this project, from their CSV alone.
+"""Checks releases of all five identity-reserved models and of (k, l)-diversity without any code of this project, from their
+CSV alone.
 
     cargo build --release && python3 benches/check_release.py
 
@@ -9,7 +10,9 @@ every model at several parameters, and prints one line for each. To check a rele
     anonymize sql -q --format csv -c "SELECT * FROM anonymize_eir(…, notation => 'text')" > release.csv
     python3 benches/check_release.py release.csv QUASI_IDENTIFIERS eir_l 6
 
-The columns are those of the function: the pseudonym, so many quasi-identifiers, the sensitive value.
+The columns are those of the function: the pseudonym, so many quasi-identifiers, the sensitive value. For (k, l)-diversity:
+
+    python3 benches/check_release.py release.csv QUASI_IDENTIFIERS kl 10 5 hierarchy.csv
 """
 
 import collections
@@ -23,7 +26,7 @@ PROGRAM = os.environ.get("ANONYMIZE", "target/release/anonymize")
 DATA = "../shared/data"
 QI = ["birth_month", "birth_year", "sex", "race", "education_years", "marital_status", "poverty_category", "hispanic"]
 CATEGORICAL = ["sex", "race", "marital_status", "hispanic"]
-ALGORITHMS = ["danonyir", "optimized", "geneir", "mondrian"]
+ALGORITHMS = ["danonyir", "optimized", "geneir", "best_cut", "mondrian"]
 
 
 def hit(sets, values):
@@ -97,6 +100,54 @@ def check(lines, quasi_identifiers, model, parameters):
     return records, len(shown), len(classes), smallest, violating
 
 
+def chains(path):
+    """Every label with all labels above it, from a file of rows leaf;level 1;...;*"""
+    above = {}
+    with open(path, newline="") as file:
+        for row in csv.reader(file, delimiter=";"):
+            row = [label.strip() for label in row if label.strip()]
+            for at, label in enumerate(row):
+                above[label] = set(row[at:])
+    return above
+
+
+def heaviest(candidates, weights, near):
+    """The largest weight of candidates that are all near to each other."""
+    best = 0
+    for at, first in enumerate(candidates):
+        later = [c for c in candidates[at + 1 :] if near(first, c)]
+        best = max(best, weights[first] + heaviest(later, weights, near))
+    return best
+
+
+def check_kl(lines, quasi_identifiers, k, l, hierarchy):
+    """As check, for (k, l)-diversity: violating are fingerprints that fewer than k have, and classes."""
+    above = chains(hierarchy)
+    related = lambda a, b: a in above[b] or b in above[a]
+    covers = lambda a, b: all(any(related(x, y) for y in b) for x in a)
+    alike = lambda a, b: covers(a, b) and covers(b, a)
+    classes, shown, records = collections.defaultdict(lambda: collections.defaultdict(set)), {}, 0
+    rows = csv.reader(lines)
+    next(rows)
+    for row in rows:
+        records += 1
+        values, label = tuple(row[1 : 1 + quasi_identifiers]), row[1 + quasi_identifiers]
+        if label not in above or label in classes[values][row[0]]:
+            sys.exit("a label is unknown or repeated")
+        classes[values][row[0]].add(label)
+        if shown.setdefault(row[0], values) != values:
+            sys.exit("an individual shows two tuples")
+    holders = collections.Counter(frozenset(s) for people in classes.values() for s in people.values())
+    violating = sum(n < k for n in holders.values())
+    for people in classes.values():
+        sets = collections.Counter(frozenset(s) for s in people.values())
+        most = heaviest(list(sets), sets, alike)
+        labels = {label for labels in sets for label in labels if len(above[label]) > 1}
+        common = max((sum(n for s, n in sets.items() if any(related(x, v) for x in s)) for v in labels), default=0)
+        violating += most * l > len(people) or common >= len(people)
+    return records, len(shown), len(classes), min(map(len, classes.values())), violating
+
+
 def report(title, found):
     print("{:52} {} records, {} individuals, {} classes of at least {}, {} violating".format(title, *found), flush=True)
     return found[-1]
@@ -117,6 +168,23 @@ def matrix():
             release = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found = check(release.splitlines(), len(quasi_identifiers), model, parameters)
             wrong += report(f"{call} {algorithm}", found)
+    return wrong + (matrix_kl() if real else 0)
+
+
+def matrix_kl():
+    """(k, l)-diversity, with the hierarchy of diagnoses."""
+    quasi_identifiers = ["birth_month", "birth_year", "education_years", "income", "race"]
+    hierarchy, wrong = f"{DATA}/hierarchies/informs_icd9_even.csv", 0
+    for k, l in ((10, 5), (10, 10), (50, 5)):
+        for algorithm in ALGORITHMS:
+            call = f"anonymize_kl(… k => {k}, l => {l})"
+            arguments = f"'{DATA}/informs2005_1m.parquet', id => person_id, qi => [{', '.join(quasi_identifiers)}], "
+            arguments += f"sensitive => icd9, categorical => [race], hierarchy => {{icd9: '{hierarchy}'}}, "
+            arguments += f"notation => 'text', algorithm => '{algorithm}',"
+            command = [PROGRAM, "sql", "-q", "--format", "csv", "-c", "SELECT * FROM " + call.replace("…", arguments)]
+            release = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found = check_kl(release.splitlines(), len(quasi_identifiers), k, l, hierarchy)
+            wrong += report(f"{call} {algorithm}", found)
     return wrong
 
 
@@ -125,6 +193,9 @@ def main():
         sys.exit(matrix() > 0)
     path, quasi_identifiers, model, *parameters = sys.argv[1:]
     with open(path, newline="") as file:
+        if model == "kl":
+            k, l, hierarchy = int(parameters[0]), int(parameters[1]), parameters[2]
+            sys.exit(report(path, check_kl(file, int(quasi_identifiers), k, l, hierarchy)) > 0)
         sys.exit(report(path, check(file, int(quasi_identifiers), model, parameters)) > 0)
 
 

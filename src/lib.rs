@@ -39,7 +39,7 @@ pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use coding::{DateLevel, Levels};
 pub use functions::{
     ARGUMENTS, AUDITS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry,
-    AuditArgument, AuditEntry, AuditTableFunction, RelationEntry, sample_patients,
+    AuditArgument, AuditEntry, AuditTableFunction, RelationEntry, arguments_of, sample_patients,
 };
 pub use logical::{
     AnonymizeNode, ClassesNode, CoverNode, LossNode, Measured, MeasuredNode, ReportNode, anonymize,
@@ -55,7 +55,7 @@ pub use physical::{
 pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
-    ANATOMY_ARGUMENTS, BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, Form, FunctionEntry,
-    GivenDomain, INDIVIDUAL, LocalStrategy, Notation, NullId, NullSensitive, Output, Secrecy,
-    SmallPatterns, Spec,
+    ANATOMY_ARGUMENTS, BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, FingerprintRows, Form,
+    FunctionEntry, GivenDomain, INDIVIDUAL, LocalStrategy, Notation, NullId, NullSensitive, Output,
+    Secrecy, SmallPatterns, Spec,
 };

@@ -7,6 +7,7 @@
 
 mod buckets;
 mod identity_reserved;
+mod one_to_many;
 mod p_sensitive;
 mod page;
 mod plot;
@@ -25,6 +26,7 @@ const PAPERS: &[Paper] = &[
     ("buckets", buckets::figures),
     ("p_sensitive", p_sensitive::figures),
     ("slppa", slppa::figures),
+    ("one_to_many", one_to_many::figures),
 ];
 
 fn main() -> Result<()> {

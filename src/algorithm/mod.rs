@@ -1,6 +1,7 @@
 //! Algorithms: ways of forming classes so that a model holds at low loss. One file each, and the list [`ALGORITHMS`].
 
 mod best_cut;
+mod complete;
 mod danonyir;
 mod full_domain;
 mod geneir;
@@ -18,12 +19,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::model::{Model, Parameter, ParameterError, Parameters};
 use crate::table::{Block, Region};
 
-pub use best_cut::{BestCut, ENTRY as BEST_CUT};
+pub use best_cut::BestCut;
+pub use complete::complete;
 pub use danonyir::Danonyir;
 pub use geneir::GeneIr;
 pub use incognito::Incognito;
 pub use localpk::Localpk;
-pub use mondrian::{ENTRY as MONDRIAN, Mondrian};
+pub use mondrian::Mondrian;
 pub use optimized::Optimized;
 
 /// A way of forming classes.
@@ -112,6 +114,8 @@ pub static ALGORITHMS: &[&AlgorithmEntry] = &[
     &geneir::ENTRY,
     &localpk::ENTRY,
     &incognito::ENTRY,
+    &best_cut::ENTRY,
+    &mondrian::ENTRY,
 ];
 
 /// The algorithm of that name.

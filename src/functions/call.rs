@@ -139,6 +139,13 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
     },
 ];
 
+/// What only functions that publish fingerprints take.
+static FINGERPRINT_ARGUMENTS: &[ArgumentEntry] = &[ArgumentEntry {
+    name: "output",
+    help: "a row for each label of an individual ('records'), or for each individual ('individuals') (default: 'records')",
+    read: |spec, value, _| Ok(spec.with_fingerprint_rows(choice(value)?)),
+}];
+
 /// Reads the arguments of a call, all but the input.
 pub(super) fn read(
     function: &str,
@@ -184,10 +191,15 @@ pub(super) fn read(
 }
 
 /// The arguments that a function takes besides the input and parameters.
-fn arguments_of(function: &str) -> impl Iterator<Item = &'static ArgumentEntry> {
-    let buckets = form(function) == Some(Form::Buckets);
-    let own: &[ArgumentEntry] = if buckets { local::ARGUMENTS } else { &[] };
+pub fn arguments_of(function: &str) -> impl Iterator<Item = &'static ArgumentEntry> {
+    let form = form(function);
+    let own = match form {
+        Some(Form::Buckets) => local::ARGUMENTS,
+        Some(Form::Fingerprints | Form::Combinations) => FINGERPRINT_ARGUMENTS,
+        _ => &[],
+    };
     // Local groups are formed by a strategy.
+    let buckets = form == Some(Form::Buckets);
     let common = ARGUMENTS
         .iter()
         .filter(move |a| !buckets || a.name != "algorithm");
@@ -206,7 +218,10 @@ fn form(function: &str) -> Option<Form> {
 fn parameters(function: &str) -> impl Iterator<Item = &'static str> {
     let anatomy = Spec::new(function).is_anatomy();
     let models = model::offered_by(function).flat_map(|m| m.parameters);
-    let classes = form(function) == Some(Form::Classes);
+    let classes = matches!(
+        form(function),
+        Some(Form::Classes | Form::Fingerprints | Form::Combinations)
+    );
     let algorithms = ALGORITHMS.iter().filter(move |_| classes);
     let algorithms = algorithms.flat_map(|a| a.options);
     let parameters = models.chain(algorithms).map(|p| p.name);

@@ -1,6 +1,7 @@
 //! Hierarchies: where they are read from, and `hierarchy(…)`, which shows them.
 
 mod levels;
+mod made;
 mod source;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub(crate) use source::{HIERARCHY_FUNCTION, HierarchyFunction};
 pub(super) use source::{load, rows_of};
 
 use self::levels::LevelLabel;
+use self::made::Made;
 use super::Argument;
 use super::load::{Load, PlanningLoad};
 use crate::coding::{BUILT_IN, Levels};
@@ -37,27 +39,35 @@ pub(super) fn plan_given(
     LogicalPlanBuilder::scan(NAME, source, None)?.build()
 }
 
-/// Plans `hierarchy(input, column => …, by => …)`: where the values of a column stand in a hierarchy.
+/// Plans `hierarchy(input, column => …, by => …)`: where the values of a column stand in a hierarchy, or one that is
+/// made from them.
 pub(super) fn plan_column(
     input: LogicalPlan,
     named: &[(String, Argument)],
-    load: &mut dyn Load,
+    context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
-    let argument = |name: &str| {
-        let given = named.iter().find(|(n, _)| n == name);
-        let text = given.and_then(|(_, value)| value.text());
-        text.ok_or_else(|| {
-            error::argument(NAME, name, "is missing: column => age, by => 'bins(5, 20)'")
-        })
+    const HELP: &str = "column => age, by => 'bins(5, 20)'";
+    let refuse = |reason: String| error::argument(NAME, "by", reason);
+    let by = text_argument(named, "by", HELP);
+    let made = by.as_ref().map_or(Ok(None), |by| Made::named(by));
+    let made = made.map_err(refuse)?;
+    let known: &[&str] = match made {
+        Some(Made::CoOccurrence(_)) => &["column", "by", "id"],
+        _ => &["column", "by"],
     };
-    if let Some((name, _)) = named.iter().find(|(n, _)| n != "column" && n != "by") {
-        let nearest = error::did_you_mean(name, ["column", "by"]);
-        let message =
-            format!("there is no argument '{name}'{nearest} (arguments: input, column, by)");
+    if let Some((name, _)) = named.iter().find(|(n, _)| !known.contains(&n.as_str())) {
+        let nearest = error::did_you_mean(name, known.iter().copied());
+        let message = format!(
+            "there is no argument '{name}'{nearest} (arguments: input, {})",
+            known.join(", ")
+        );
         return Err(error::call(NAME, message));
     }
-    let (column, by) = (argument("column")?, argument("by")?);
-    let levels = read_levels(by, load).map_err(|reason| error::argument(NAME, "by", reason))?;
+    if let Some(made) = made {
+        return made.plan(input, named, context);
+    }
+    let (column, by) = (text_argument(named, "column", HELP)?, by?);
+    let levels = read_levels(by, &mut PlanningLoad(context)).map_err(refuse)?;
     plan_levels(NAME, input, column, &levels)
 }
 
@@ -122,6 +132,13 @@ pub(super) fn rows_value(taxonomy: &Taxonomy) -> Result<Expr> {
     let source = provider_as_source(Arc::new(table));
     let plan = LogicalPlanBuilder::scan(NAME, source, None)?.build()?;
     Ok(scalar_subquery(Arc::new(plan)))
+}
+
+/// A text among the arguments.
+fn text_argument<'a>(named: &'a [(String, Argument)], name: &str, help: &str) -> Result<&'a str> {
+    let given = named.iter().find(|(n, _)| n == name);
+    let text = given.and_then(|(_, value)| value.text());
+    text.ok_or_else(|| error::argument(NAME, name, format!("is missing: {help}")))
 }
 
 /// A built-in hierarchy, or one from a file or table; else what is wrong.

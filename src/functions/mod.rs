@@ -35,7 +35,7 @@ mod table_function;
 pub use argument::Argument;
 pub use audits::{AUDITS, AuditArgument, AuditEntry, AuditTableFunction, RelationEntry};
 pub(crate) use audits::{class_key, class_tuple, unique_sets, value_hash};
-pub use call::{ARGUMENTS, ArgumentEntry};
+pub use call::{ARGUMENTS, ArgumentEntry, arguments_of};
 pub(crate) use categories::{CATEGORIES_FUNCTION, CategoriesFunction};
 pub(crate) use estimated::EstimateCounts;
 pub(crate) use hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction, NAME as HIERARCHY};

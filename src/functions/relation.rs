@@ -177,7 +177,7 @@ impl Call {
                 .map_err(|e| error::call(hierarchy::NAME, error::text(&e)));
         }
         let input = plan_input(hierarchy::NAME, input, context)?;
-        hierarchy::plan_column(input, &self.named, &mut PlanningLoad(context))
+        hierarchy::plan_column(input, &self.named, context)
     }
 
     /// `publish(target, release)`.

@@ -5,6 +5,7 @@ mod eir_l;
 mod hitting_set;
 mod ir_k;
 mod ir_kl;
+mod kkm;
 mod kl_diversity;
 mod p_sensitive;
 mod parameter;
@@ -13,7 +14,7 @@ use std::fmt::Debug;
 
 use crate::table::{Block, NULL_CODE};
 
-pub use kl_diversity::{Catalogue, ENTRY as KL_ENTRY, KlDiversity, Shares};
+pub use kl_diversity::{Catalogue, KlDiversity, Shares};
 pub use parameter::{Parameter, ParameterError, ParameterKind, Parameters, Ratio, Value};
 
 /// A privacy requirement on classes.
@@ -164,6 +165,8 @@ pub static MODELS: &[&ModelEntry] = &[
     &p_sensitive::ENTRY,
     &p_sensitive::PLUS_ENTRY,
     &p_sensitive::ALPHA_ENTRY,
+    &kl_diversity::ENTRY,
+    &kkm::ENTRY,
 ];
 
 /// The model of that name.

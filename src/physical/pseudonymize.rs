@@ -157,9 +157,9 @@ struct Tagger {
     identity: Range<usize>,
     converter: RowConverter,
     null_ids: Count,
-    /// For quasi-identifiers with a given hierarchy, the leaf of each value.
+    /// For columns with a given hierarchy, the leaf of each value.
     leaves: Vec<Option<HashMap<String, u32>>>,
-    /// Records with a value that the hierarchy does not have, per quasi-identifier.
+    /// Records with a value that the hierarchy does not have, per column.
     outside: Vec<u64>,
 }
 
@@ -176,6 +176,7 @@ impl Tagger {
         };
         let fields = input.fields()[identity.clone()].iter();
         let fields = fields.map(|f| SortField::new(f.data_type().clone()));
+        let columns = spec.qi().len() + spec.sensitive().len();
         let leaves = |c: usize| {
             let taxonomy = given_tree(&spec, c)?;
             let tree = taxonomy.tree();
@@ -186,8 +187,8 @@ impl Tagger {
             converter: RowConverter::new(fields.collect())?,
             identity,
             null_ids,
-            leaves: (0..spec.qi().len()).map(leaves).collect(),
-            outside: vec![0; spec.qi().len()],
+            leaves: (0..columns).map(leaves).collect(),
+            outside: vec![0; columns],
             spec,
             tagged,
         })
@@ -247,6 +248,12 @@ impl Tagger {
         Ok(RecordBatch::try_new(Arc::clone(&self.tagged), columns)?)
     }
 
+    /// The name of a column, counted from the first quasi-identifier on.
+    fn column(&self, column: usize) -> &str {
+        let mut names = self.spec.qi().iter().chain(self.spec.sensitive());
+        names.nth(column).map_or("", String::as_str)
+    }
+
     fn finish(&self) -> Result<()> {
         if let Some(column) = self.outside.iter().position(|n| *n > 0) {
             let records = match self.outside[column] {
@@ -257,7 +264,7 @@ impl Tagger {
                 self.spec.function(),
                 format!(
                     "at least {records} in column '{}' that its hierarchy does not have",
-                    self.spec.qi()[column]
+                    self.column(column)
                 ),
             ));
         }

@@ -74,6 +74,16 @@ choice! {
 }
 
 choice! {
+    /// What has a row where fingerprints are published.
+    FingerprintRows {
+        /// Each label of an individual.
+        Records = "records",
+        /// Each individual, with a list of its labels.
+        Individuals = "individuals",
+    }
+}
+
+choice! {
     /// How generalized values are published.
     Notation {
         /// Intervals as `Struct<lo, hi>`, sets as lists.

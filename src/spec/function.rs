@@ -30,6 +30,11 @@ pub enum Form {
     Anatomy,
     /// Nothing: which quasi-identifiers would share a sub-table, and why.
     Division,
+    /// Labels that stand for their sensitive values and are shared by enough individuals, with the quasi-identifiers that
+    /// their class shares.
+    Fingerprints,
+    /// As fingerprints, of which any few labels are shared within a class.
+    Combinations,
 }
 
 /// Who shares a block.
@@ -91,14 +96,32 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         block: 250_000,
         several_sensitive: false,
     },
+    FunctionEntry {
+        name: "anonymize_kl",
+        help: "(k, l)-diversity: sets of sensitive values are generalized until k individuals share them",
+        form: Form::Fingerprints,
+        blocks: Blocks::Similar,
+        block: 100_000,
+        several_sensitive: false,
+    },
+    FunctionEntry {
+        name: "anonymize_kkm",
+        help: "(k, k^m)-anonymity by RMR, a baseline to compare with",
+        form: Form::Combinations,
+        blocks: Blocks::Similar,
+        block: 25_000,
+        several_sensitive: false,
+    },
 ];
 
 const P_SENSITIVE: &str = "anonymize_p_sensitive";
 
 /// The algorithm of a function unless a call says otherwise, by whether all quasi-identifiers have a hierarchy.
 pub(super) fn default_algorithm(function: &str, hierarchies: bool) -> &'static str {
-    match hierarchies && function == P_SENSITIVE {
-        true => "localpk",
-        false => ALGORITHMS[0].name,
+    let entry = FUNCTIONS.iter().find(|f| f.name == function);
+    match entry.map(|f| f.form) {
+        Some(Form::Fingerprints | Form::Combinations) => "best_cut",
+        _ if hierarchies && function == P_SENSITIVE => "localpk",
+        _ => ALGORITHMS[0].name,
     }
 }

@@ -19,10 +19,14 @@ use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, cast, lit};
 
 use super::anatomy;
-use super::{Contradictory, Form, GivenDomain, Notation, Output, SUBTABLE, Secrecy, Spec};
+use super::{
+    Contradictory, FingerprintRows, Form, GivenDomain, Notation, Output, SUBTABLE, Secrecy, Spec,
+};
 use crate::coding::{Kind, Ladder, Levels, interval_fields};
 use crate::error;
 use crate::table::Taxonomy;
+
+use super::fingerprints::is_form;
 
 /// Name of the published pseudonym column.
 pub const INDIVIDUAL: &str = "individual";
@@ -58,6 +62,7 @@ pub(crate) struct Layout {
     output: Output,
     covers: bool,
     notation: Notation,
+    fingerprint_rows: FingerprintRows,
     form: Form,
 }
 
@@ -85,7 +90,7 @@ impl Layout {
         }
         let levels = spec.qi().iter().map(|c| spec.hierarchies().get(c).cloned());
         let levels = levels.collect();
-        let record = named(&names, &fields[qi_count + 1..]).into();
+        let record = named(&names, &tagged.fields()[qi_count + 2..]).into();
         Ok(Self {
             canonical,
             kinds,
@@ -94,6 +99,7 @@ impl Layout {
             record,
             covers: spec.contradictory == Contradictory::Cover,
             notation: spec.notation,
+            fingerprint_rows: spec.fingerprint_rows,
             form: spec.entry()?.form,
             semi_sensitive: spec
                 .qi()
@@ -202,7 +208,8 @@ impl Layout {
     /// What is published, in the function's form.
     pub fn published(&self) -> SchemaRef {
         match self.form {
-            Form::Classes => self.published_classes(),
+            Form::Classes => self.published_classes(self.record.clone()),
+            Form::Fingerprints | Form::Combinations => self.published_classes(self.labels()),
             Form::Buckets => self.published_buckets(),
             Form::Anatomy => self.published_anatomy(),
             Form::Division => published_division(),
@@ -258,12 +265,22 @@ impl Layout {
         Arc::new(Schema::new(fields))
     }
 
-    fn published_classes(&self) -> SchemaRef {
+    /// Labels in the place of sensitive values.
+    fn labels(&self) -> Fields {
+        let data_type = match self.fingerprint_rows {
+            FingerprintRows::Records => DataType::Utf8,
+            FingerprintRows::Individuals => list_of(&DataType::Utf8),
+        };
+        let label = |field: &Arc<Field>| Field::new(field.name(), data_type.clone(), true);
+        self.record.iter().map(label).collect()
+    }
+
+    fn published_classes(&self, record: Fields) -> SchemaRef {
         let mut fields = vec![Field::new(INDIVIDUAL, DataType::Utf8, false)];
         for (column, field) in self.qi.iter().enumerate() {
             fields.push(Field::new(field.name(), self.generalized(column), true));
         }
-        fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
+        fields.extend(record.iter().map(|f| f.as_ref().clone()));
         Arc::new(Schema::new(fields))
     }
 }
@@ -294,9 +311,10 @@ pub(crate) fn tagged_schema(spec: &Spec, untagged: &Schema) -> SchemaRef {
     Arc::new(Schema::new(tag_fields().chain(rest).collect::<Vec<_>>()))
 }
 
-/// The taxonomy given for a quasi-identifier, counted from the first.
-pub(crate) fn given_tree(spec: &Spec, qi: usize) -> Option<&Arc<Taxonomy>> {
-    spec.hierarchies().get(spec.qi().get(qi)?)?.tree()
+/// The taxonomy given for a column, counted from the first quasi-identifier on; sensitive columns follow these.
+pub(crate) fn given_tree(spec: &Spec, column: usize) -> Option<&Arc<Taxonomy>> {
+    let mut columns = spec.qi().iter().chain(spec.sensitive());
+    spec.hierarchies().get(columns.nth(column)?)?.tree()
 }
 
 /// Name and type of a field, without its metadata.
@@ -383,7 +401,7 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
                 ),
             ));
         }
-        let (column, from) = find(function, role, name, input)?;
+        let (column, from) = find_column(function, role, name, input)?;
         let to = plain_type(from).filter(|t| role != "qi" || qi_type_allowed(t));
         let Some(to) = to else {
             return Err(error::argument(
@@ -393,7 +411,7 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
             ));
         };
         let to = match spec.hierarchies().get(name) {
-            Some(levels) if role == "qi" => {
+            Some(levels) if ["qi", "sensitive"].contains(&role) => {
                 if let Err(reason) = Ladder::try_new(levels, &to) {
                     let message = format!("of '{name}': {reason}");
                     return Err(error::argument(function, "hierarchy", message));
@@ -438,7 +456,7 @@ fn flags(
     input: &DFSchema,
 ) -> Result<Expr> {
     let argument = "semi_sensitive";
-    let (column, data_type) = find(spec.function(), argument, flag, input)?;
+    let (column, data_type) = find_column(spec.function(), argument, flag, input)?;
     let refuse = |message: String| Err(error::argument(spec.function(), argument, message));
     if let Some((role, _)) = roles.iter().find(|(_, n)| *n == flag) {
         return refuse(format!(
@@ -492,7 +510,7 @@ pub(crate) fn check_levels(
     input: &DFSchema,
     levels: &Levels,
 ) -> Result<(Expr, usize)> {
-    let (column, from) = find(function, "column", name, input)?;
+    let (column, from) = find_column(function, "column", name, input)?;
     let refuse = |reason: String| error::argument(function, "by", reason);
     let plain = plain_type(from).filter(qi_type_allowed);
     let plain =
@@ -509,7 +527,8 @@ pub(crate) fn check_levels(
 
 const ALLOWED: &str = "integers, floats, decimals, dates, times, booleans and strings";
 
-fn find<'a>(
+/// A column of the input, with its type.
+pub(crate) fn find_column<'a>(
     function: &str,
     role: &str,
     name: &str,
@@ -548,8 +567,10 @@ fn check_side_roles(spec: &Spec) -> Result<()> {
     let categorical = spec.categorical().iter().map(|c| ("categorical", c));
     let domain = spec.domains().keys().map(|c| ("domain", c));
     let hierarchy = spec.hierarchies().keys().map(|c| ("hierarchy", c));
+    let labelled = |column: &String| is_form(spec) && spec.sensitive().contains(column);
     for (argument, column) in categorical.chain(domain).chain(hierarchy) {
-        if !spec.qi().contains(column) {
+        let allowed = spec.qi().contains(column) || (argument == "hierarchy" && labelled(column));
+        if !allowed {
             let nearest = error::did_you_mean(column, spec.qi().iter().map(String::as_str));
             return Err(error::argument(
                 function,

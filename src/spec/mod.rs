@@ -3,6 +3,7 @@
 mod anatomy;
 mod categories;
 mod choice;
+mod fingerprints;
 mod function;
 mod given;
 mod key;
@@ -19,8 +20,10 @@ pub use anatomy::{ANATOMY_ARGUMENTS, SUBTABLE};
 pub(crate) use anatomy::{GID, TIMES};
 pub(crate) use categories::column_categories;
 pub use choice::{
-    Choice, Contradictory, LocalStrategy, Notation, NullId, NullSensitive, Output, SmallPatterns,
+    Choice, Contradictory, FingerprintRows, LocalStrategy, Notation, NullId, NullSensitive, Output,
+    SmallPatterns,
 };
+pub(crate) use fingerprints::sensitive_tree;
 pub use function::{Blocks, FUNCTIONS, Form, FunctionEntry};
 pub(crate) use given::{StatedDomain, stated_domains};
 pub(crate) use key::IdSpace;
@@ -28,7 +31,7 @@ pub use key::ReleaseKey;
 pub use layout::INDIVIDUAL;
 pub(crate) use layout::{
     BUCKET, BUCKETIZED, COUNT, GROUP, Layout, PSEUDONYM_BYTES, canonical_projection, check_levels,
-    given_tree, kind_of, tagged_schema,
+    find_column, given_tree, kind_of, tagged_schema,
 };
 
 use local::Local;
@@ -81,6 +84,7 @@ pub struct Spec {
     /// As given; else what the algorithm needs.
     block: Option<BlockSize>,
     pub(crate) notation: Notation,
+    pub(crate) fingerprint_rows: FingerprintRows,
     pub(crate) null_id: NullId,
     pub(crate) null_sensitive: NullSensitive,
     pub(crate) contradictory: Contradictory,
@@ -127,6 +131,7 @@ impl Spec {
             algorithm: None,
             block: None,
             notation: Notation::default(),
+            fingerprint_rows: FingerprintRows::default(),
             null_id: NullId::default(),
             null_sensitive: NullSensitive::default(),
             contradictory: Contradictory::default(),
@@ -222,6 +227,12 @@ impl Spec {
         self
     }
 
+    /// Chooses what has a row where fingerprints are published.
+    pub fn with_fingerprint_rows(mut self, rows: FingerprintRows) -> Self {
+        self.fingerprint_rows = rows;
+        self
+    }
+
     /// Chooses what happens to records without an id.
     pub fn with_null_id(mut self, choice: NullId) -> Self {
         self.null_id = choice;
@@ -296,7 +307,8 @@ impl Spec {
 
     /// The block size.
     pub fn block(&self) -> BlockSize {
-        let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table);
+        let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table)
+            || fingerprints::needs_whole_table(self);
         let default = match self.entry() {
             Ok(entry) if !whole && !self.needs_whole_table() => BlockSize::Individuals(entry.block),
             _ => BlockSize::All,
@@ -402,17 +414,21 @@ impl Spec {
     /// The model that the given parameters select.
     pub fn model(&self) -> Result<Box<dyn Model>> {
         let entry = self.model_entry()?;
-        let parameters = self.parse(entry.parameters)?;
-        (entry.build)(&parameters)
+        (entry.build)(&self.model_parameters()?)
             .map_err(|e| error::argument(&self.function, &e.parameter, e.message))
+    }
+
+    /// The parameters of the model.
+    pub(crate) fn model_parameters(&self) -> Result<Parameters> {
+        self.parse(self.model_entry()?.parameters)
     }
 
     /// The requirement with its parameters, as a reader of a report sees it.
     pub fn describe(&self) -> Result<String> {
         match self.entry()?.form {
-            Form::Classes => Ok(self.model()?.describe()),
             Form::Buckets => self.describe_local(),
             Form::Anatomy | Form::Division => self.describe_anatomy(),
+            Form::Classes | Form::Fingerprints | Form::Combinations => Ok(self.model()?.describe()),
         }
     }
 
@@ -617,7 +633,7 @@ impl Spec {
                 "must be 'all' or a number of individuals of at least 1, not 0",
             ));
         }
-        Ok(())
+        fingerprints::check(self)
     }
 
     /// Reads the given values of declared parameters.

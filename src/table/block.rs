@@ -121,6 +121,12 @@ impl Block {
         }
     }
 
+    /// Gives the individuals other fingerprints, and one record each.
+    pub fn set_fingerprints(&mut self, fingerprints: Fingerprints) {
+        self.records = vec![1; fingerprints.len()];
+        self.fingerprints = fingerprints;
+    }
+
     /// Number of individuals.
     pub fn len(&self) -> usize {
         self.records.len()

@@ -19,7 +19,7 @@ pub struct Region {
 }
 
 /// The generalized value of one column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Cell {
     /// All values are missing.
     Null,

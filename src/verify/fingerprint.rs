@@ -12,10 +12,13 @@
 //! Labels that do not occur in the hierarchy are a fault of form. Neither [`FingerprintsAttained`] nor
 //! [`FingerprintViolation`] ever holds a label, a cell or a pseudonym.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod combinations;
+
+use std::collections::HashMap;
 use std::fmt;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
@@ -23,12 +26,16 @@ use datafusion::arrow::error::ArrowError;
 use super::codes::{codes, invalid};
 use super::ratio::Ratio;
 
-/// Published rows, one per individual and published value.
+pub use self::combinations::{CombinationRequirement, CombinationViolation, verify_combinations};
+
+/// Published rows, one per individual and published value, or one per individual with a list of them.
 #[derive(Debug)]
 pub struct PublishedFingerprints {
-    /// By class: the set of labels of each individual, as places in the hierarchy.
-    classes: Vec<Vec<BTreeSet<usize>>>,
-    parents: Parents,
+    /// The different sets of labels, as places in the hierarchy, ascending.
+    sets: Vec<Vec<u32>>,
+    /// By class: the set of each individual, ascending.
+    classes: Vec<Vec<u32>>,
+    tree: Tree,
     rows: usize,
     several_tuples: usize,
     repeated_rows: usize,
@@ -115,97 +122,174 @@ pub enum FingerprintViolation {
     },
 }
 
-/// The way up from every label.
+/// Which labels lie below which: a walk enters a label, all below it, and leaves it.
 #[derive(Debug)]
-struct Parents(Vec<Option<usize>>);
+struct Tree {
+    enter: Vec<u32>,
+    leave: Vec<u32>,
+    roots: Vec<bool>,
+}
 
-impl Parents {
-    /// Whether one is the other or above it.
-    fn are_related(&self, a: usize, b: usize) -> bool {
-        self.is_above(a, b) || self.is_above(b, a)
-    }
-
-    fn is_above(&self, above: usize, below: usize) -> bool {
-        let mut at = Some(below);
-        // A chain visits each label once at most, however wrong the hierarchy is.
-        for _ in 0..=self.0.len() {
-            match at {
-                Some(label) if label == above => return true,
-                Some(label) => at = self.0[label],
-                None => return false,
+impl Tree {
+    fn try_new(parents: &[Option<u32>]) -> Result<Self, ArrowError> {
+        let mut children = vec![vec![]; parents.len()];
+        for (label, parent) in (0..).zip(parents) {
+            if let Some(parent) = parent {
+                children[*parent as usize].push(label);
             }
         }
-        false
+        let mut tree = Self {
+            enter: vec![u32::MAX; parents.len()],
+            leave: vec![0; parents.len()],
+            roots: parents.iter().map(Option::is_none).collect(),
+        };
+        let mut entered = 0;
+        let roots = (0..parents.len() as u32).filter(|label| parents[*label as usize].is_none());
+        let mut open: Vec<(u32, bool)> = roots.map(|root| (root, false)).collect();
+        while let Some((label, done)) = open.pop() {
+            let at = label as usize;
+            if done {
+                tree.leave[at] = entered;
+                continue;
+            }
+            tree.enter[at] = entered;
+            entered += 1;
+            open.push((label, true));
+            open.extend(children[at].iter().map(|child| (*child, false)));
+        }
+        if (entered as usize) < parents.len() {
+            return invalid("verify: labels of the hierarchy lie above themselves".to_string());
+        }
+        Ok(tree)
+    }
+
+    /// Whether one is the other, or lies above or below it.
+    fn are_related(&self, a: u32, b: u32) -> bool {
+        let above = |above: u32, below: u32| {
+            let below = self.enter[below as usize];
+            self.enter[above as usize] <= below && below < self.leave[above as usize]
+        };
+        above(a, b) || above(b, a)
+    }
+
+    fn has_related(&self, set: &[u32], label: u32) -> bool {
+        set.iter().any(|own| self.are_related(*own, label))
     }
 
     /// Whether some set of values can be described by both: each label of one is related to one of the other.
-    fn are_compatible(&self, a: &BTreeSet<usize>, b: &BTreeSet<usize>) -> bool {
-        let covers = |a: &BTreeSet<usize>, b: &BTreeSet<usize>| {
-            a.iter().all(|x| b.iter().any(|y| self.are_related(*x, *y)))
-        };
-        covers(a, b) && covers(b, a)
+    fn are_compatible(&self, a: &[u32], b: &[u32]) -> bool {
+        a.iter().all(|label| self.has_related(b, *label))
+            && b.iter().all(|label| self.has_related(a, *label))
     }
 }
 
 impl PublishedFingerprints {
-    /// Groups rows of pseudonym, quasi-identifiers and published label, with the hierarchy as rows of label and parent
-    /// (NULL for the root).
-    pub fn try_new(
+    /// Groups rows of pseudonym, quasi-identifiers and published label or list of labels, with the hierarchy as rows of
+    /// label and parent (NULL for the root).
+    pub fn from_columns(
         qi: &[ArrayRef],
         individual: &ArrayRef,
         sensitive: &ArrayRef,
         labels: &ArrayRef,
         parents: &ArrayRef,
     ) -> Result<Self, ArrowError> {
-        let rows = individual.len();
-        if sensitive.len() != rows || qi.iter().any(|column| column.len() != rows) {
+        if qi.iter().any(|column| column.len() != individual.len()) {
+            return invalid("verify: the published columns differ in length".to_string());
+        }
+        let rows: Vec<u32> = match qi.is_empty() {
+            true => vec![0; individual.len()],
+            false => (0..individual.len() as u32).collect(),
+        };
+        Self::try_new(qi, &rows, individual, sensitive, labels, parents)
+    }
+
+    /// As [`PublishedFingerprints::from_columns`], for rows that refer to a list of published tuples: row `i` shows tuple
+    /// `tuple_of_row[i]`.
+    pub fn try_new(
+        tuples: &[ArrayRef],
+        tuple_of_row: &[u32],
+        individual: &ArrayRef,
+        sensitive: &ArrayRef,
+        labels: &ArrayRef,
+        parents: &ArrayRef,
+    ) -> Result<Self, ArrowError> {
+        let rows = tuple_of_row.len();
+        if sensitive.len() != rows || individual.len() != rows {
             return invalid("verify: the published columns differ in length".to_string());
         }
         if labels.len() != parents.len() {
             return invalid("verify: the columns of the hierarchy differ in length".to_string());
         }
-        let (numbers, parents) = hierarchy(labels, parents)?;
-        let tuples = match qi.is_empty() {
-            true => vec![0; rows],
-            false => codes(qi)?.0,
+        let (classes, class_count) = match tuples.is_empty() {
+            true => (
+                vec![0; tuple_of_row.iter().max().map_or(0, |t| *t as usize + 1)],
+                1,
+            ),
+            false => codes(tuples)?,
         };
-        let (people, _) = codes(std::slice::from_ref(individual))?;
-        let text = cast(sensitive, &DataType::Utf8)?;
-        let text = text.as_string::<i32>();
+        if tuple_of_row.iter().any(|t| *t as usize >= classes.len()) {
+            return invalid("verify: a row shows a tuple that is not there".to_string());
+        }
+        let (numbers, tree) = hierarchy(labels, parents)?;
+        let values = Values::try_new(sensitive)?;
+        let (people, person_count) = codes(std::slice::from_ref(individual))?;
         let mut published = Self {
-            classes: vec![],
-            parents,
+            sets: vec![],
+            classes: vec![vec![]; class_count],
+            tree,
             rows,
             several_tuples: 0,
             repeated_rows: 0,
             without_value: 0,
             foreign_labels: 0,
         };
-        let mut individuals: BTreeMap<u32, (u32, BTreeSet<usize>)> = BTreeMap::new();
-        let mut torn = HashSet::new();
-        for row in 0..rows {
-            if individual.is_null(row) || text.is_null(row) {
+        let mut persons = vec![Person::default(); person_count];
+        for (row, tuple) in tuple_of_row.iter().enumerate() {
+            let (person, class) = (&mut persons[people[row] as usize], classes[*tuple as usize]);
+            let labels = values.of(row);
+            if individual.is_null(row) || labels.is_empty() {
                 published.without_value += 1;
                 continue;
             }
-            let Some(label) = numbers.get(text.value(row)) else {
-                published.foreign_labels += 1;
-                continue;
-            };
-            let person = individuals
-                .entry(people[row])
-                .or_insert((tuples[row], BTreeSet::new()));
-            if person.0 != tuples[row] {
-                torn.insert(people[row]);
+            person.torn |= person.class.is_some_and(|known| known != class);
+            person.class = Some(class);
+            // With lists, an individual has one row.
+            published.repeated_rows += usize::from(values.are_lists() && !person.labels.is_empty());
+            for at in labels {
+                match values.text(at).map(|text| numbers.get(text)) {
+                    None => published.without_value += 1,
+                    Some(None) => published.foreign_labels += 1,
+                    Some(Some(label)) => person.labels.push(*label),
+                }
             }
-            published.repeated_rows += usize::from(!person.1.insert(*label));
         }
-        published.several_tuples = torn.len();
-        let mut classes: BTreeMap<u32, Vec<BTreeSet<usize>>> = BTreeMap::new();
-        for (_, (tuple, set)) in individuals {
-            classes.entry(tuple).or_default().push(set);
+        let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+        for mut person in persons {
+            let Some(class) = person.class else { continue };
+            let all = person.labels.len();
+            person.labels.sort_unstable();
+            person.labels.dedup();
+            published.repeated_rows += all - person.labels.len();
+            published.several_tuples += usize::from(person.torn);
+            let next = known.len() as u32;
+            let set = match known.get(&person.labels) {
+                Some(set) => *set,
+                None => {
+                    known.insert(person.labels, next);
+                    next
+                }
+            };
+            published.classes[class as usize].push(set);
         }
-        published.classes = classes.into_values().collect();
+        published.sets = vec![vec![]; known.len()];
+        for (labels, set) in known {
+            published.sets[set as usize] = labels;
+        }
+        published.classes.retain(|class| !class.is_empty());
+        published
+            .classes
+            .iter_mut()
+            .for_each(|class| class.sort_unstable());
         Ok(published)
     }
 
@@ -240,11 +324,57 @@ impl PublishedFingerprints {
     }
 }
 
-/// The place of each label, and of its parent.
+/// What rows say of an individual.
+#[derive(Debug, Clone, Default)]
+struct Person {
+    class: Option<u32>,
+    torn: bool,
+    labels: Vec<u32>,
+}
+
+/// The published labels of rows, one each or lists.
+struct Values {
+    texts: ArrayRef,
+    lists: Option<OffsetBuffer<i32>>,
+}
+
+impl Values {
+    fn try_new(sensitive: &ArrayRef) -> Result<Self, ArrowError> {
+        Ok(match sensitive.as_list_opt::<i32>() {
+            Some(lists) => Self {
+                texts: cast(lists.values(), &DataType::Utf8)?,
+                lists: Some(lists.offsets().clone()),
+            },
+            None => Self {
+                texts: cast(sensitive, &DataType::Utf8)?,
+                lists: None,
+            },
+        })
+    }
+
+    fn are_lists(&self) -> bool {
+        self.lists.is_some()
+    }
+
+    /// Where the labels of a row are.
+    fn of(&self, row: usize) -> std::ops::Range<usize> {
+        match &self.lists {
+            Some(lists) => lists[row] as usize..lists[row + 1] as usize,
+            None => row..row + 1,
+        }
+    }
+
+    fn text(&self, at: usize) -> Option<&str> {
+        let texts = self.texts.as_string::<i32>();
+        texts.is_valid(at).then(|| texts.value(at))
+    }
+}
+
+/// The place of each label, and which lie below which.
 fn hierarchy(
     labels: &ArrayRef,
     parents: &ArrayRef,
-) -> Result<(HashMap<String, usize>, Parents), ArrowError> {
+) -> Result<(HashMap<String, u32>, Tree), ArrowError> {
     let (labels, parents) = (
         cast(labels, &DataType::Utf8)?,
         cast(parents, &DataType::Utf8)?,
@@ -252,7 +382,7 @@ fn hierarchy(
     let (labels, parents) = (labels.as_string::<i32>(), parents.as_string::<i32>());
     let mut numbers = HashMap::new();
     for label in labels.iter().flatten() {
-        let next = numbers.len();
+        let next = numbers.len() as u32;
         if numbers.insert(label.to_owned(), next).is_some() {
             return invalid("verify: a label of the hierarchy has two rows".to_string());
         }
@@ -262,7 +392,7 @@ fn hierarchy(
         let Some(number) = label.and_then(|label| numbers.get(label)) else {
             return invalid("verify: a row of the hierarchy has no label".to_string());
         };
-        above[*number] = match parent {
+        above[*number as usize] = match parent {
             None => None,
             Some(parent) => match numbers.get(parent) {
                 Some(parent) => Some(*parent),
@@ -270,7 +400,8 @@ fn hierarchy(
             },
         };
     }
-    Ok((numbers, Parents(above)))
+    let tree = Tree::try_new(&above)?;
+    Ok((numbers, tree))
 }
 
 /// Checks a release against (k, l)-diversity.
@@ -285,12 +416,12 @@ pub fn verify_fingerprints(
     requirement: &FingerprintRequirement,
 ) -> Result<FingerprintsAttained, FingerprintViolation> {
     published.check_form()?;
-    let mut holders: HashMap<&BTreeSet<usize>, usize> = HashMap::new();
+    let mut holders = vec![0; published.sets.len()];
     for set in published.classes.iter().flatten() {
-        *holders.entry(set).or_default() += 1;
+        holders[*set as usize] += 1;
     }
-    let rarest = holders.values().copied().min().unwrap_or(0);
-    let rare = holders.values().filter(|n| **n < requirement.k).count();
+    let rarest = holders.iter().copied().min().unwrap_or(0);
+    let rare = holders.iter().filter(|n| **n < requirement.k).count();
     if rare > 0 {
         return Err(FingerprintViolation::RareFingerprints {
             fingerprints: rare,
@@ -300,13 +431,13 @@ pub fn verify_fingerprints(
     let (mut fingerprint_share, mut value_share) = (Worst::default(), Worst::default());
     let (mut fewest, mut alone) = (usize::MAX, 0);
     for class in &published.classes {
-        let counted = count(class);
+        let counted = published.count(class);
         let n = class.len();
-        fewest = fewest.min(counted.values().copied().min().unwrap_or(usize::MAX));
-        alone += counted.values().filter(|n| **n == 1).count();
-        let most = most_alike(&counted, &published.parents);
+        fewest = counted.iter().map(|(_, n)| *n).fold(fewest, usize::min);
+        alone += counted.iter().filter(|(_, n)| *n == 1).count();
+        let most = most_alike(&counted, &published.tree);
         fingerprint_share.add(most, n, most * requirement.l <= n);
-        let most = most_related(&counted, &published.parents);
+        let most = most_related(&counted, &published.tree);
         value_share.add(
             most,
             n,
@@ -362,34 +493,42 @@ impl Worst {
     }
 }
 
-fn count(class: &[BTreeSet<usize>]) -> BTreeMap<&BTreeSet<usize>, usize> {
-    let mut counted = BTreeMap::new();
-    for set in class {
-        *counted.entry(set).or_default() += 1;
+/// A set of labels, and how many of a class have it.
+type Counted<'a> = (&'a [u32], usize);
+
+impl PublishedFingerprints {
+    /// The different sets of a class.
+    fn count(&self, class: &[u32]) -> Vec<Counted<'_>> {
+        let runs = class.chunk_by(|a, b| a == b);
+        runs.map(|run| (self.sets[run[0] as usize].as_slice(), run.len()))
+            .collect()
     }
-    counted
 }
 
 /// The most individuals whose labels can all describe one set of values. That is the heaviest group of fingerprints that
 /// are compatible in pairs: the lowest labels of all of them describe such a set.
-fn most_alike(counted: &BTreeMap<&BTreeSet<usize>, usize>, parents: &Parents) -> usize {
-    let sets: Vec<(&BTreeSet<usize>, usize)> = counted.iter().map(|(s, n)| (*s, *n)).collect();
-    let compatible = |a: usize, b: usize| parents.are_compatible(sets[a].0, sets[b].0);
-    let neighbours: Vec<BTreeSet<usize>> = (0..sets.len())
-        .map(|a| {
-            (0..sets.len())
-                .filter(|b| *b != a && compatible(a, *b))
-                .collect()
-        })
-        .collect();
-    let weight = |at: usize| sets[at].1;
+fn most_alike(counted: &[Counted<'_>], tree: &Tree) -> usize {
+    let compatible = |a: usize, b: usize| tree.are_compatible(counted[a].0, counted[b].0);
+    let mut neighbours = vec![vec![]; counted.len()];
+    for a in 0..counted.len() {
+        for b in a + 1..counted.len() {
+            if compatible(a, b) {
+                neighbours[a].push(b);
+                neighbours[b].push(a);
+            }
+        }
+    }
     let mut search = Heaviest {
         neighbours: &neighbours,
-        weight: &weight,
+        weights: &counted.iter().map(|(_, n)| *n).collect::<Vec<_>>(),
         best: 0,
         steps: LIMIT,
     };
-    search.extend(0, (0..sets.len()).collect());
+    // A group is found from its first member: all others are neighbours of it.
+    for first in 0..counted.len() {
+        let later = neighbours[first].iter().copied().filter(|at| *at > first);
+        search.extend(counted[first].1, later.collect());
+    }
     search.best
 }
 
@@ -398,8 +537,9 @@ const LIMIT: usize = 1 << 20;
 
 /// The heaviest group of neighbours.
 struct Heaviest<'a> {
-    neighbours: &'a [BTreeSet<usize>],
-    weight: &'a dyn Fn(usize) -> usize,
+    /// Ascending.
+    neighbours: &'a [Vec<usize>],
+    weights: &'a [usize],
     best: usize,
     steps: usize,
 }
@@ -407,37 +547,36 @@ struct Heaviest<'a> {
 impl Heaviest<'_> {
     fn extend(&mut self, chosen: usize, mut open: Vec<usize>) {
         self.best = self.best.max(chosen);
+        let mut rest: usize = open.iter().map(|at| self.weights[*at]).sum();
         while let Some(next) = open.pop() {
-            let rest: usize = open.iter().map(|at| (self.weight)(*at)).sum();
-            let reachable = chosen + (self.weight)(next) + rest;
+            let reachable = chosen + rest;
             if reachable <= self.best {
                 return;
             }
+            rest -= self.weights[next];
             self.steps = self.steps.saturating_sub(1);
             if self.steps == 0 {
                 self.best = reachable;
                 return;
             }
-            let near = |at: &usize| self.neighbours[next].contains(at);
+            let near = |at: &usize| self.neighbours[next].binary_search(at).is_ok();
             let common = open.iter().copied().filter(near).collect();
-            self.extend(chosen + (self.weight)(next), common);
+            self.extend(chosen + self.weights[next], common);
         }
     }
 }
 
 /// The most individuals who have a published label, or one below or above it. The root tells nothing.
-fn most_related(counted: &BTreeMap<&BTreeSet<usize>, usize>, parents: &Parents) -> usize {
-    let labels: BTreeSet<usize> = counted.keys().flat_map(|set| set.iter().copied()).collect();
-    let telling = labels
-        .into_iter()
-        .filter(|label| parents.0[*label].is_some());
+fn most_related(counted: &[Counted<'_>], tree: &Tree) -> usize {
+    let mut labels: Vec<u32> = counted.iter().flat_map(|(set, _)| *set).copied().collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let telling = labels.iter().filter(|label| !tree.roots[**label as usize]);
     let related = telling.map(|label| {
-        let has = |set: &BTreeSet<usize>| set.iter().any(|own| parents.are_related(*own, label));
-        counted
+        let has = counted
             .iter()
-            .filter(|(set, _)| has(set))
-            .map(|(_, n)| n)
-            .sum()
+            .filter(|(set, _)| tree.has_related(set, *label));
+        has.map(|(_, n)| n).sum()
     });
     related.max().unwrap_or(0)
 }
@@ -489,7 +628,9 @@ impl fmt::Display for FingerprintViolation {
 mod tests {
     use std::sync::Arc;
 
-    use datafusion::arrow::array::StringArray;
+    use datafusion::arrow::array::{ListBuilder, StringArray, StringBuilder};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
 
     use super::*;
 
@@ -511,7 +652,7 @@ mod tests {
         let column = |n: usize| -> ArrayRef {
             array(&rows.iter().map(|r| [r.0, r.1, r.2][n]).collect::<Vec<_>>())
         };
-        PublishedFingerprints::try_new(
+        PublishedFingerprints::from_columns(
             &[column(1)],
             &column(0),
             &column(2),
@@ -649,7 +790,144 @@ mod tests {
         let label = text(&[Some("*"), Some("A")]);
         let wrong = text(&[None, Some("B")]);
         let one = text(&[Some("A")]);
-        assert!(PublishedFingerprints::try_new(&[], &one, &one, &label, &wrong).is_err());
+        assert!(PublishedFingerprints::from_columns(&[], &one, &one, &label, &wrong).is_err());
+        let cycle = text(&[Some("A"), Some("*")]);
+        assert!(PublishedFingerprints::from_columns(&[], &one, &one, &label, &cycle).is_err());
+    }
+
+    const LABELS: [&str; 10] = ["*", "A", "B", "C", "a1", "a2", "b1", "b2", "c1", "c2"];
+
+    /// The leaves below a label of Figure 1, as bits.
+    fn leaves(label: &str) -> u8 {
+        let bits = |at: usize| 1 << at;
+        (0..6)
+            .filter(|at| label == "*" || LABELS[4 + at].starts_with(&label.to_lowercase()))
+            .map(bits)
+            .sum()
+    }
+
+    #[test]
+    fn shares_are_those_of_all_sets_of_values() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        for _ in 0..2_000 {
+            let people: Vec<Vec<&str>> = (0..rng.random_range(1..8))
+                .map(|_| {
+                    let mut labels: Vec<&str> = (0..rng.random_range(1..4))
+                        .map(|_| LABELS[rng.random_range(0..10)])
+                        .collect();
+                    labels.sort_unstable();
+                    labels.dedup();
+                    labels
+                })
+                .collect();
+            let names: Vec<String> = (0..people.len()).map(|p| p.to_string()).collect();
+            let rows: Vec<(&str, &str, &str)> = names
+                .iter()
+                .zip(&people)
+                .flat_map(|(name, labels)| labels.iter().map(move |l| (name.as_str(), "1", *l)))
+                .collect();
+            let n = people.len();
+            let attained = check(&rows, 1, 1, Some(1)).unwrap();
+            // A set of labels describes a set of values if each value is below a label and each label above a value.
+            let describes = |labels: &[&str], set: u8| {
+                let all = labels.iter().fold(0, |all, label| all | leaves(label));
+                set & !all == 0 && labels.iter().all(|label| leaves(label) & set != 0)
+            };
+            let alike = |set: u8| people.iter().filter(|l| describes(l, set)).count();
+            let most = (1..64).map(alike).max().unwrap();
+            assert_eq!(attained.largest_fingerprint_share, Ratio::of(most, n));
+            let related = |label: &str| {
+                let has = |own: &&str| {
+                    let common = leaves(own) & leaves(label);
+                    common == leaves(own) || common == leaves(label)
+                };
+                people
+                    .iter()
+                    .filter(|labels| labels.iter().any(has))
+                    .count()
+            };
+            let shown = people.iter().flatten().filter(|label| **label != "*");
+            let most = shown.map(|label| related(label)).max().unwrap_or(0);
+            assert_eq!(attained.largest_value_share, Ratio::of(most, n));
+        }
+    }
+
+    #[test]
+    fn lists_are_read_as_their_values_are() {
+        let labels = text(&LABELS.map(Some));
+        let above = ["*", "*", "*", "A", "A", "B", "B", "C", "C"].map(Some);
+        let parents = text(&[&[None], above.as_slice()].concat());
+        let read = |people: &[&str], sets: &[&[&str]]| {
+            let mut lists = ListBuilder::new(StringBuilder::new());
+            for set in sets {
+                lists.append_value(set.iter().map(Some));
+            }
+            let people: ArrayRef = Arc::new(StringArray::from(people.to_vec()));
+            let lists: ArrayRef = Arc::new(lists.finish());
+            let rows = vec![0; sets.len()];
+            let published =
+                PublishedFingerprints::try_new(&[], &rows, &people, &lists, &labels, &parents);
+            let requirement = FingerprintRequirement {
+                k: 1,
+                l: 3,
+                value_l: None,
+            };
+            verify_fingerprints(&published.unwrap(), &requirement)
+        };
+        let sets: [&[&str]; 3] = [&["A", "b2"], &["B"], &["C"]];
+        let attained = read(&["p", "q", "r"], &sets).unwrap();
+        assert_eq!((attained.individuals, attained.fingerprints), (3, 3));
+        assert_eq!(
+            read(&["p", "q", "p"], &sets),
+            Err(FingerprintViolation::RepeatedRows { rows: 1 })
+        );
+        let empty: [&[&str]; 3] = [&["A", "b2"], &["B"], &[]];
+        assert_eq!(
+            read(&["p", "q", "r"], &empty),
+            Err(FingerprintViolation::Missing { rows: 1 })
+        );
+    }
+
+    #[test]
+    fn rare_combinations_are_found() {
+        let rows = [
+            ("p", "1", "a1"),
+            ("p", "1", "B"),
+            ("q", "1", "a1"),
+            ("q", "1", "B"),
+            ("r", "1", "a1"),
+            ("s", "2", "C"),
+            ("t", "2", "C"),
+        ];
+        let check = |k, m| verify_combinations(&publish(&rows), &CombinationRequirement { k, m });
+        assert_eq!(check(2, 2), Ok(()));
+        let rare = CombinationViolation::RareCombinations {
+            combinations: 1,
+            rarest: 1,
+        };
+        let mut more = rows.to_vec();
+        more.push(("r", "1", "B"));
+        more.push(("q", "1", "C"));
+        more.push(("s", "2", "a2"));
+        more.push(("t", "2", "a2"));
+        let check_more =
+            |m| verify_combinations(&publish(&more), &CombinationRequirement { k: 2, m });
+        // Of the first class one shows C: alone, with a1, with B, with both.
+        assert_eq!(check_more(1), Err(rare));
+        assert!(matches!(
+            check_more(3),
+            Err(CombinationViolation::RareCombinations {
+                combinations: 4,
+                rarest: 1
+            })
+        ));
+        assert_eq!(
+            check(3, 1),
+            Err(CombinationViolation::SmallClasses {
+                classes: 1,
+                smallest: 2
+            })
+        );
     }
 
     #[test]

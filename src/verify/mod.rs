@@ -42,8 +42,8 @@ pub use buckets::{
 };
 pub use codes::comparable_rows;
 pub use fingerprint::{
-    FingerprintRequirement, FingerprintViolation, FingerprintsAttained, PublishedFingerprints,
-    verify_fingerprints,
+    CombinationRequirement, CombinationViolation, FingerprintRequirement, FingerprintViolation,
+    FingerprintsAttained, PublishedFingerprints, verify_combinations, verify_fingerprints,
 };
 pub use measures::{Measurer, Measures, Reference, eir_l};
 pub use published::{Class, Published};

@@ -26,10 +26,13 @@ async fn on_parquet(folder: &std::path::Path) -> datafusion::prelude::SessionCon
     let wards = "CREATE TABLE wards AS SELECT 1 + row_number() OVER (ORDER BY ward) % 2 AS rank, ward AS value \
                  FROM (SELECT DISTINCT ward FROM t)";
     rows(&ctx, wards).await.unwrap();
+    let labels =
+        "CREATE VIEW labels AS SELECT * FROM hierarchy(t, column => diagnosis, by => 'even(5)')";
+    rows(&ctx, labels).await.unwrap();
     ctx
 }
 
-const RELEASES: [&str; 3] = [
+const RELEASES: [&str; 4] = [
     "SELECT * FROM anonymize_eir(t, id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, \
      keep => [ward], l => 3, block => 100, contradictory => 'cover', seed => 3) WHERE random() < 2",
     "SELECT * FROM anonymize_lgb(t, one_row_per_individual => true, qi => [birth_year, sex], \
@@ -39,6 +42,8 @@ const RELEASES: [&str; 3] = [
      qi => [birth_year, sex], sensitive => [ward, season], k => 3, p => 2, categories => {season: [[0], [1], [2]], \
      ward: 'wards'}, hierarchy => {birth_year: 'bins(5, 20)', sex: 'mask(1)'}, block => 100, seed => 3) \
      WHERE random() < 2",
+    "SELECT * FROM anonymize_kl(t, id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, k => 3, l => 2, \
+     hierarchy => {diagnosis: labels}, output => 'individuals', seed => 3) WHERE random() < 2",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

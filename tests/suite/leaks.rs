@@ -278,3 +278,32 @@ async fn one_plan_is_one_release() {
     );
     assert_eq!(rows(&ctx, &twice).await.unwrap(), [["true", "true"]]);
 }
+
+/// Sensitive values that are published as labels are nowhere in the result, the plan or the metrics.
+#[tokio::test(flavor = "multi_thread")]
+async fn fingerprints_hide_their_values() {
+    let ctx = context(SessionConfig::new().with_target_partitions(3));
+    for sql in [
+        "CREATE TABLE t AS SELECT value AS id, value % 50 AS age, concat('rawcanary', value % 300) AS disease \
+         FROM range(0, 600)",
+        "CREATE TABLE labels AS SELECT concat('rawcanary', value), concat('label', value / 30), '*' FROM range(0, 300)",
+    ] {
+        rows(&ctx, sql).await.unwrap();
+    }
+    let call = "anonymize_kl(t, id => id, qi => [age], sensitive => disease, k => 10, l => 5, \
+                hierarchy => {disease: labels}, notation => 'text')";
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("release.csv");
+    let copy = format!("COPY (SELECT * FROM {call}) TO '{}'", target.display());
+    rows(&ctx, &copy).await.unwrap();
+    let text = std::fs::read_to_string(&target).unwrap();
+    assert!(text.contains("label3"), "labels are published");
+    assert!(!text.contains("rawcanary"), "values are not");
+    for explain in ["EXPLAIN VERBOSE", "EXPLAIN ANALYZE"] {
+        let plans = rows(&ctx, &format!("{explain} SELECT * FROM {call}")).await;
+        let plans = format!("{:?}", plans.unwrap());
+        for leak in ["rawcanary", "label3"] {
+            assert!(!plans.contains(leak), "{explain}: {leak}");
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod documents;
 mod engine;
 mod errors;
 mod estimate;
+mod fingerprints;
 mod hosts;
 mod json_schema;
 mod leaks;

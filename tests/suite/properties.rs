@@ -9,6 +9,7 @@ use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
 use datafusion_anonymize::algorithm::ALGORITHMS;
+use datafusion_anonymize::model::ParameterKind;
 use datafusion_anonymize::table::Taxonomy;
 use datafusion_anonymize::verify::{Answer, Published, Requirement, eir_diverse, verify};
 use datafusion_anonymize::{BlockSize, Levels, Spec, anonymize};
@@ -98,6 +99,12 @@ fn draw(seed: u64) -> Drawn {
         .with_seed(seed);
     for (name, value) in &parameters {
         spec = spec.with_parameter(*name, value);
+    }
+    for option in algorithm.options {
+        if let (true, ParameterKind::Integer { min, max: 1 }) = (rng.random_bool(0.5), option.kind)
+        {
+            spec = spec.with_parameter(option.name, rng.random_range(min..=1));
+        }
     }
     if rng.random_bool(0.4) {
         spec = spec.with_hierarchy("age", Levels::Bins(vec!["3".to_owned(), "6".to_owned()]));

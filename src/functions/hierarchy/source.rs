@@ -9,12 +9,14 @@ use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TablePr
 use datafusion::common::{DataFusionError, Result, internal_err, plan_datafusion_err, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::Expr;
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 
 use super::super::load::Loaded;
 use super::super::{Argument, input};
+use super::made::{MADE, Made};
 use crate::table::Taxonomy;
 
 /// Name under which [`HierarchyFunction`] is registered, for our own use.
@@ -27,13 +29,25 @@ pub(crate) struct HierarchyFunction;
 impl TableFunctionImpl for HierarchyFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let name = match args.exprs() {
-            [name] => Argument::from_expr(name),
+            [name] | [name, Expr::ScalarSubquery(_)] => Argument::from_expr(name),
             _ => None,
         };
         let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
             return internal_err!("{HIERARCHY_FUNCTION} needs a session of DataFusion");
         };
-        match name.as_ref().and_then(Argument::text) {
+        let name = name.as_ref().and_then(Argument::text);
+        if let (Some(name), [_, Expr::ScalarSubquery(values)]) = (name, args.exprs()) {
+            let made = Made::named(name).map_err(|reason| plan_datafusion_err!("{reason}"))?;
+            return match made {
+                Some(made) => {
+                    let taxonomy = made.make(state, &values.subquery)?;
+                    let rows = rows_of(&taxonomy)?;
+                    Ok(Arc::new(Loaded::try_new(taxonomy, rows)?))
+                }
+                None => plan_err!("{HIERARCHY_FUNCTION}: a hierarchy is made by {MADE}"),
+            };
+        }
+        match name {
             Some(name) => {
                 let taxonomy = load(state, name)?;
                 let rows = rows_of(&taxonomy)?;

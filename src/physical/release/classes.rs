@@ -206,18 +206,7 @@ impl ClassWork {
                 spec.sensitive().join("', '"),
             );
         }
-
-        // Wang 2018, Eqs. 13–15, in millionths of a cell; a suppressed record has lost all its cells.
-        let cells = layout.qi_count() as u128;
-        let mut loss = u128::from(suppressed) * cells * 1_000_000;
-        let mut all = u128::from(suppressed);
-        for region in classes.regions(block) {
-            let (records, full) = (u128::from(region.records()), u128::from(block.full()));
-            loss += u128::from(region.loss()) * records * 1_000_000 / full;
-            all += records;
-        }
-        metrics.loss.add_part(loss as usize);
-        metrics.loss.add_total((all * cells * 1_000_000) as usize);
+        metrics.add_loss(block, classes, layout.qi_count());
     }
 }
 

@@ -3,6 +3,8 @@
 mod anatomy;
 mod buckets;
 mod classes;
+mod fingerprints;
+mod rmr;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,10 +19,13 @@ use datafusion::physical_plan::metrics::{
 use self::anatomy::AnatomyWork;
 use self::buckets::BucketWork;
 use self::classes::ClassWork;
-use crate::algorithm::Cancel;
+use self::fingerprints::FingerprintWork;
+use self::rmr::RmrWork;
+use crate::algorithm::{Cancel, Classes};
 use crate::coding::{Individuals, QiColumn, own_values};
 use crate::model::Infeasible;
 use crate::spec::{Form, Layout, Spec};
+use crate::table::Block;
 
 /// What is done with each block of one partition. Runs on a blocking thread.
 pub(super) trait BlockWork: Send + Sync {
@@ -61,6 +66,8 @@ pub(super) fn work(context: Context) -> Result<Arc<dyn BlockWork>> {
         Form::Buckets => Arc::new(BucketWork::try_new(context)?),
         Form::Anatomy => Arc::new(AnatomyWork::try_new(context)?),
         Form::Division => return internal_err!("a division has no blocks"),
+        Form::Fingerprints => Arc::new(FingerprintWork::try_new(context)?),
+        Form::Combinations => Arc::new(RmrWork::try_new(context)?),
     })
 }
 
@@ -94,6 +101,25 @@ impl BlockMetrics {
             look_alikes: build().counter("look_alike_sensitive_values", partition),
             loss: build().ratio_metrics("information_loss", partition),
         }
+    }
+}
+
+impl BlockMetrics {
+    /// Adds what a block loses (Wang 2018, Eqs. 13–15), in millionths of a cell; a suppressed record has lost all its
+    /// cells.
+    pub fn add_loss(&self, block: &Block, classes: &Classes, columns: usize) {
+        let records = |i: &u32| u64::from(block.records(*i));
+        let suppressed: u64 = classes.suppressed.iter().map(records).sum();
+        let cells = columns as u128;
+        let mut loss = u128::from(suppressed) * cells * 1_000_000;
+        let mut all = u128::from(suppressed);
+        for region in classes.regions(block) {
+            let (records, full) = (u128::from(region.records()), u128::from(block.full()));
+            loss += u128::from(region.loss()) * records * 1_000_000 / full;
+            all += records;
+        }
+        self.loss.add_part(loss as usize);
+        self.loss.add_total((all * cells * 1_000_000) as usize);
     }
 }
 
