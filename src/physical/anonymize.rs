@@ -27,7 +27,7 @@ use super::operator::{ascending, column, only_child, properties, show, sliced_si
 use super::outcome::Outcome;
 use super::release::{self, BlockMetrics};
 use crate::algorithm::Cancel;
-use crate::spec::{Layout, Spec};
+use crate::spec::{BlockSize, Layout, Spec};
 
 /// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
 ///
@@ -134,7 +134,12 @@ impl ExecutionPlan for AnonymizeExec {
                 .register(context.memory_pool()),
             input: self.input.execute(partition, context)?,
             schema: self.input.schema(),
+            size: match self.spec.block() {
+                BlockSize::All => None,
+                BlockSize::Individuals(n) => usize::try_from(n).ok(),
+            },
             pending: vec![],
+            rows: 0,
         };
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let outcome = Arc::clone(&self.outcome);
@@ -196,11 +201,19 @@ impl Drop for CancelOnDrop {
 }
 
 /// Cuts the sorted input into blocks.
+///
+/// Blocks are learned from a sample, so one may be larger than asked where many individuals have the same
+/// quasi-identifiers. Then it is cut along the random order, wherever three times the size are left, after twice the size:
+/// never where batches happen to end.
 struct BlockReader {
     input: SendableRecordBatchStream,
     schema: SchemaRef,
+    /// Individuals per block, if not all.
+    size: Option<usize>,
     /// Parts of the block being read; with the first rows of the next one last, once they are seen.
     pending: Vec<RecordBatch>,
+    /// Rows in there.
+    rows: usize,
     reservation: MemoryReservation,
 }
 
@@ -211,17 +224,8 @@ impl BlockReader {
     /// The rows of the next block.
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(last) = self.pending.pop() {
-                let block = first_block(self.pending.first().unwrap_or(&last));
-                let length = run_length(&last, block);
-                if length < last.num_rows() {
-                    let rest = last.slice(length, last.num_rows() - length);
-                    self.pending.push(last.slice(0, length));
-                    let complete = concat_batches(&self.schema, &self.pending)?;
-                    self.pending = vec![rest];
-                    return Ok(Some(complete));
-                }
-                self.pending.push(last);
+            if let Some(length) = self.complete() {
+                return self.take(length).map(Some);
             }
             match self.input.next().await {
                 Some(batch) => {
@@ -229,17 +233,44 @@ impl BlockReader {
                     if batch.num_rows() > 0 {
                         self.reservation
                             .try_grow(WORK_FACTOR * sliced_size(&batch))?;
+                        self.rows += batch.num_rows();
                         self.pending.push(batch);
                     }
                 }
                 None if self.pending.is_empty() => return Ok(None),
-                None => {
-                    let complete = concat_batches(&self.schema, &self.pending)?;
-                    self.pending.clear();
-                    return Ok(Some(complete));
-                }
+                None => return self.take(self.rows).map(Some),
             }
         }
+    }
+
+    /// How many of the rows at hand are the next block, once that is certain.
+    fn complete(&self) -> Option<usize> {
+        let (first, last) = (self.pending.first()?, self.pending.last()?);
+        let others = last.num_rows() - run_length(last, first_block(first));
+        let held = self.rows - others;
+        match self.size {
+            Some(size) if held >= size.saturating_mul(3) => Some(2 * size),
+            _ => (others > 0).then_some(held),
+        }
+    }
+
+    /// The first rows at hand, in one piece.
+    fn take(&mut self, length: usize) -> Result<RecordBatch> {
+        let mut wanted = length;
+        let (mut taken, mut rest) = (vec![], vec![]);
+        for batch in self.pending.drain(..) {
+            let rows = wanted.min(batch.num_rows());
+            wanted -= rows;
+            if rows < batch.num_rows() {
+                rest.push(batch.slice(rows, batch.num_rows() - rows));
+            }
+            if rows > 0 {
+                taken.push(batch.slice(0, rows));
+            }
+        }
+        self.pending = rest;
+        self.rows -= length;
+        Ok(concat_batches(&self.schema, &taken)?)
     }
 
     /// Gives back the memory of the block that was last returned.
@@ -257,4 +288,60 @@ fn first_block(batch: &RecordBatch) -> u32 {
 fn run_length(batch: &RecordBatch, block: u32) -> usize {
     let blocks = batch.column(0).as_primitive::<UInt32Type>().values();
     blocks.partition_point(|b| *b <= block)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{ArrayRef, UInt32Array};
+    use datafusion::execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
+
+    use super::*;
+
+    /// First rows and lengths of the blocks of 100 that are read from blocks of these lengths, cut into batches.
+    async fn blocks(lengths: &[usize], batch: usize) -> Vec<(u32, usize)> {
+        let block = (0..).zip(lengths).flat_map(|(b, n)| vec![b; *n]);
+        let block: ArrayRef = Arc::new(block.collect::<UInt32Array>());
+        let row: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..block.len() as u32));
+        let all = RecordBatch::try_from_iter([("block", block), ("row", row)]).unwrap();
+        let schema = all.schema();
+        let starts = (0..all.num_rows()).step_by(batch);
+        let batches: Vec<_> = starts
+            .map(|at| Ok(all.slice(at, batch.min(all.num_rows() - at))))
+            .collect();
+        let input = futures::stream::iter(batches);
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let mut reader = BlockReader {
+            input: Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), input)),
+            schema,
+            size: Some(100),
+            pending: vec![],
+            rows: 0,
+            reservation: MemoryConsumer::new("test").register(&pool),
+        };
+        let mut found = vec![];
+        while let Some(block) = reader.next().await.unwrap() {
+            let first = block.column(1).as_primitive::<UInt32Type>().value(0);
+            found.push((first, block.num_rows()));
+            reader.release();
+        }
+        assert_eq!(pool.reserved(), 0);
+        found
+    }
+
+    #[tokio::test]
+    async fn large_blocks_are_cut_wherever_batches_end() {
+        let expected = vec![
+            (0, 99),
+            (99, 299),
+            (398, 200),
+            (598, 100),
+            (698, 1),
+            (699, 200),
+            (899, 200),
+            (1_099, 299),
+        ];
+        for batch in [1, 7, 64, 100, 301, 8_192] {
+            assert_eq!(blocks(&[99, 299, 300, 1, 699], batch).await, expected);
+        }
+    }
 }
