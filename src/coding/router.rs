@@ -29,6 +29,16 @@ enum Node {
     },
 }
 
+impl Node {
+    fn looks_at_values(&self) -> bool {
+        match self {
+            Self::Block(_) => false,
+            Self::Cut { .. } => true,
+            Self::Order { sides, .. } => sides.iter().any(Self::looks_at_values),
+        }
+    }
+}
+
 type Sampled<'a> = (u64, &'a [Key]);
 
 /// Sampled individuals at most, beyond one per entry of the profile's sample.
@@ -53,6 +63,11 @@ impl Router {
         Self {
             root: by_order(0, blocks, blocks),
         }
+    }
+
+    /// Whether values decide about blocks, or the random order alone.
+    pub fn looks_at_values(&self) -> bool {
+        self.root.looks_at_values()
     }
 
     /// The block of an individual, given by its order and the positions of its values in each column's keys.
@@ -303,6 +318,7 @@ mod tests {
             .unwrap();
         for (size, blocks) in [(Some(10_000), 3), (Some(4_000), 8), (None, 1)] {
             let router = Router::random(&profile, size);
+            assert!(!router.looks_at_values());
             let mut sizes = BTreeMap::<u32, usize>::new();
             for order in order.values() {
                 *sizes.entry(router.route(*order, &[], |_| 0)).or_default() += 1;

@@ -347,9 +347,12 @@ impl Assigner {
             .iter()
             .map(|column| QiColumn::new(column, self.layout.covers()))
             .collect();
+        // Random blocks look at no value.
+        let looks = router.looks_at_values() || self.stated.iter().any(Option::is_some);
         let keys = columns
             .iter()
             .zip(&self.layout.kinds)
+            .filter(|_| looks)
             .map(|(column, kind)| Keys::try_new(column.values(), *kind))
             .collect::<Result<Vec<_>, _>>()?;
         self.count_outside(&columns, &keys, batch.num_rows());

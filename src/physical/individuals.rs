@@ -290,13 +290,16 @@ impl Gatherer {
         self.counts.records.add(batch.num_rows());
         let qi_end = 2 + self.layout.qi_count();
         let qi = &batch.columns()[2..qi_end];
-        let qi_rows = rows(qi)?;
+        // Records are compared with others of the same individual only.
+        let compared = !self.spec.one_record_each();
+        let rows_of = |columns: &[ArrayRef]| compared.then(|| rows(columns)).transpose();
+        let qi_rows = rows_of(qi)?;
         let value_rows = qi
             .iter()
             .filter(|_| self.layout.covers())
             .map(|column| rows(std::slice::from_ref(column)))
             .collect::<Result<Vec<_>, _>>()?;
-        let record_rows = rows(&batch.columns()[qi_end..])?;
+        let record_rows = rows_of(&batch.columns()[qi_end..])?;
         let sensitive = &batch.columns()[qi_end..qi_end + self.spec.sensitive().len()];
         let flags =
             &batch.columns()[qi_end + self.spec.sensitive().len() + self.spec.keep().len()..];
@@ -327,7 +330,10 @@ impl Gatherer {
                 self.counts.repeated.add(1);
                 continue;
             }
-            let contradicts = |i: &u32| qi_rows.row(*i as usize) != qi_rows.row(first as usize);
+            let contradicts = |i: &u32| {
+                let rows = qi_rows.as_ref();
+                rows.is_some_and(|rows| rows.row(*i as usize) != rows.row(first as usize))
+            };
             if run.iter().any(contradicts) {
                 self.counts.contradictory.add(1);
                 if self.spec.contradictory != Contradictory::Cover {
@@ -339,7 +345,9 @@ impl Gatherer {
                 continue;
             }
             let before = run.len();
-            sort_distinct(&mut run, &record_rows);
+            if let Some(rows) = &record_rows {
+                sort_distinct(&mut run, rows);
+            }
             self.counts.duplicates.add(before - run.len());
 
             picked.first.push(first);
