@@ -16,6 +16,8 @@ mod run;
 mod session;
 mod sql;
 mod statements;
+mod stores;
+mod temporary;
 
 use std::io::{Write, stderr};
 use std::process::ExitCode;
@@ -73,7 +75,7 @@ Exit codes:
   0    done
   1    failed; the reason is on standard error, its first line begins with 'error: '
   2    wrong usage
-  130  interrupted (Ctrl-C)
+  130  interrupted (Ctrl-C); 129 and 143 for the signals HUP and TERM
   141  whoever read the output went away (anonymize ... | head)";
 
 #[tokio::main]
@@ -88,6 +90,8 @@ async fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args).await,
         Command::Sql(args) => sql::run(args).await,
     };
+    output::wait_if_ending();
+    temporary::remove();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -22,6 +22,9 @@ use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 use datafusion_cli::pool_type::PoolType;
 
+use crate::stores::Stores;
+use crate::temporary;
+
 /// How many of the largest consumers an out-of-memory error names.
 const TOP_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
 
@@ -41,7 +44,8 @@ pub async fn session(
     limits: &Limits,
 ) -> Result<(SessionContext, Arc<InstrumentedObjectStoreRegistry>)> {
     let registry = Arc::new(InstrumentedObjectStoreRegistry::new());
-    let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(registry.clone());
+    let mut runtime =
+        RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(Stores(registry.clone())));
     if let Some(bytes) = limits.memory_bytes {
         let pool: Arc<dyn MemoryPool> = match limits.pool {
             PoolType::Fair => Arc::new(TrackConsumersPool::new(
@@ -55,12 +59,12 @@ pub async fn session(
         };
         runtime = runtime.with_memory_pool(pool);
     }
+    let mut disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![temporary::folder()?]));
     if let Some(bytes) = limits.disk_bytes {
-        let disk = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::OsTmpDirectory)
-            .with_max_temp_directory_size(bytes);
-        runtime = runtime.with_disk_manager_builder(disk);
+        disk = disk.with_max_temp_directory_size(bytes);
     }
+    runtime = runtime.with_disk_manager_builder(disk);
 
     let context = SessionContext::new_with_config_rt(config(limits)?, runtime.build_arc()?)
         .enable_url_table();

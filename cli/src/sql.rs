@@ -14,7 +14,7 @@ use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::{MaxRows, PrintOptions};
 
 use crate::Failure;
-use crate::output::{Output, end_at_interrupt};
+use crate::output::{Output, end_at_interrupt, end_at_termination};
 use crate::session::{Limits, session};
 use crate::statements::Statements;
 
@@ -106,7 +106,9 @@ Exit codes:
 
 pub async fn run(args: Args) -> Result<(), Failure> {
     let interactive = args.command.is_empty() && args.file.is_empty() && stdin().is_terminal();
-    if !interactive {
+    if interactive {
+        end_at_termination()?;
+    } else {
         end_at_interrupt()?;
     }
     let sql_from_stdin = interactive

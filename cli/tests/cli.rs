@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 const SAMPLE: &str = "sample_patients(individuals => 300, seed => 1)";
 
@@ -259,14 +260,95 @@ fn an_interrupt_ends_the_program_at_once() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("start");
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(kill.expect("kill").success());
+    std::thread::sleep(Duration::from_secs(2));
+    signal("INT", &child);
     let output = child.wait_with_output().expect("end");
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(stdout(&output), "");
+}
+
+/// Records of more individuals than the memory holds.
+const SPILLING: &str = "SET datafusion.execution.sort_spill_reservation_bytes = 1000000; \
+    SELECT * FROM anonymize_eir(sample_patients(100000), id => patient_id, qi => [birth_year, sex, race], \
+    sensitive => diagnosis, l => 3, block => 1000)";
+
+/// Spilled records are as secret as the input.
+#[cfg(unix)]
+#[test]
+fn signals_leave_no_spilled_file() {
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let folder = tempfile::tempdir().expect("folder");
+        let child = command(&[
+            "sql",
+            "-q",
+            "-m",
+            "24m",
+            "--mem-pool-type",
+            "fair",
+            "-c",
+            SPILLING,
+        ])
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start");
+        let begin = Instant::now();
+        while files(folder.path()) == 0 && begin.elapsed() < Duration::from_secs(120) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(files(folder.path()) > 0, "nothing was spilled");
+        signal(name, &child);
+        let sent = Instant::now();
+        let output = child.wait_with_output().expect("end");
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(sent.elapsed() < Duration::from_secs(10), "it did not end");
+        assert_eq!(stderr(&output), "", "{name}");
+        assert_eq!(entries(folder.path()), 0, "{name} left something behind");
+    }
+}
+
+#[test]
+fn other_ends_leave_no_temporary_file() {
+    let folder = tempfile::tempdir().expect("folder");
+    let run = |sql: &str| {
+        let mut command = command(&["sql", "-q", "--format", "csv", "-c", sql]);
+        let output = command.env("TMPDIR", folder.path()).output();
+        output.expect("the program starts").status.code()
+    };
+    assert_eq!(run("SELECT 1"), Some(0));
+    assert_eq!(run("SELECT no_such_column"), Some(1));
+    let mut child = command(&["sql", "-c", "SELECT value FROM generate_series(1, 1000000)"])
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("start");
+    drop(child.stdout.take());
+    child.wait().expect("end");
+    assert_eq!(entries(folder.path()), 0);
+}
+
+#[cfg(unix)]
+fn signal(name: &str, child: &std::process::Child) {
+    let kill = Command::new("kill")
+        .args([format!("-{name}"), child.id().to_string()])
+        .status();
+    assert!(kill.expect("kill").success());
+}
+
+fn entries(folder: &Path) -> usize {
+    fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+/// Files two folders below a folder, where the engine spills.
+fn files(folder: &Path) -> usize {
+    let below = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let folders = below(folder).into_iter().flat_map(|f| below(&f));
+    folders.map(|f| entries(&f)).sum()
 }
 
 #[test]
