@@ -191,21 +191,29 @@ fn spans(column: &QiColumn, n: usize, code: impl Fn(usize) -> Option<u32>) -> (V
 
 /// Codes follow the order of the values, so that sets of codes are published sorted.
 fn categorical(column: &QiColumn, keys: &Keys, n: usize, step: u64) -> (QuasiIdentifier, Vec<u32>) {
-    let mut sorted: Vec<u32> = (0..keys.len() as u32)
-        .filter(|i| !keys.is_null(*i as usize))
-        .collect();
-    sorted.sort_unstable_by(|a, b| keys.cmp(*a as usize, *b as usize).then(a.cmp(b)));
-    let mut codes = vec![NULL_CODE; keys.len()];
-    let mut representatives: Vec<u32> = vec![];
-    for at in sorted {
-        let new = representatives
-            .last()
-            .is_none_or(|last| keys.cmp(*last as usize, at as usize).is_ne());
-        if new {
-            representatives.push(at);
-        }
-        codes[at as usize] = representatives.len() as u32 - 1;
+    let mut known: HashMap<&[u8], u32> = HashMap::new();
+    let mut found = vec![];
+    let mut arrived = Vec::with_capacity(keys.len());
+    for at in 0..keys.len() {
+        let code = keys.bytes(at).map(|bytes| {
+            *known.entry(bytes).or_insert_with(|| {
+                found.push(at as u32);
+                found.len() as u32 - 1
+            })
+        });
+        arrived.push(code);
     }
+    let mut sorted: Vec<u32> = (0..found.len() as u32).collect();
+    sorted.sort_unstable_by_key(|code| keys.bytes(found[*code as usize] as usize));
+    let representatives: Vec<u32> = sorted.iter().map(|code| found[*code as usize]).collect();
+    let mut place = vec![0; found.len()];
+    for (at, code) in (0..).zip(&sorted) {
+        place[*code as usize] = at;
+    }
+    let codes: Vec<u32> = arrived
+        .into_iter()
+        .map(|code| code.map_or(NULL_CODE, |code| place[code as usize]))
+        .collect();
     let mut offsets = vec![0];
     let mut flat = Vec::with_capacity(n);
     for i in 0..n {

@@ -108,6 +108,14 @@ impl Keys {
         }
     }
 
+    /// The bytes of a value that is not missing, in a [`Kind::Categorical`] column.
+    pub fn bytes(&self, i: usize) -> Option<&[u8]> {
+        match self {
+            Keys::Bytes(rows, array) if array.is_valid(i) => Some(rows.row(i).data()),
+            _ => None,
+        }
+    }
+
     /// One value as an owned key.
     pub fn key(&self, i: usize) -> Key {
         match self {

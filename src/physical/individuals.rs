@@ -9,7 +9,7 @@ use datafusion::arrow::array::{
     UInt32Array, UInt64Builder,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
-use datafusion::arrow::compute::{concat_batches, take};
+use datafusion::arrow::compute::{concat_batches, partition, take};
 use datafusion::arrow::datatypes::{DataType, Field, UInt64Type};
 use datafusion::arrow::row::Rows;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -293,7 +293,7 @@ impl Gatherer {
         // Records are compared with others of the same individual only.
         let compared = !self.spec.one_record_each();
         let rows_of = |columns: &[ArrayRef]| compared.then(|| rows(columns)).transpose();
-        let qi_rows = rows_of(qi)?;
+        let changes = changes(qi, batch.num_rows())?;
         let value_rows = qi
             .iter()
             .filter(|_| self.layout.covers())
@@ -330,11 +330,7 @@ impl Gatherer {
                 self.counts.repeated.add(1);
                 continue;
             }
-            let contradicts = |i: &u32| {
-                let rows = qi_rows.as_ref();
-                rows.is_some_and(|rows| rows.row(*i as usize) != rows.row(first as usize))
-            };
-            if run.iter().any(contradicts) {
+            if contradicts(&run, &changes, qi)? {
                 self.counts.contradictory.add(1);
                 if self.spec.contradictory != Contradictory::Cover {
                     continue;
@@ -524,6 +520,29 @@ fn runs(batch: &RecordBatch) -> impl Iterator<Item = Vec<u32>> {
         }
     }
     runs.into_iter()
+}
+
+/// Whether each record's quasi-identifiers differ from those of the record before.
+fn changes(qi: &[ArrayRef], records: usize) -> Result<Vec<bool>> {
+    let mut changes = vec![false; records];
+    if !qi.is_empty() {
+        for run in partition(qi)?.ranges() {
+            changes[run.start] = true;
+        }
+    }
+    Ok(changes)
+}
+
+/// Whether the records of an individual have different quasi-identifiers.
+fn contradicts(run: &[u32], changes: &[bool], qi: &[ArrayRef]) -> Result<bool> {
+    let neighbours = run.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    if neighbours {
+        return Ok(run[1..].iter().any(|i| changes[*i as usize]));
+    }
+    // Two individuals of the same order, whose records alternate.
+    let rows = rows(qi)?;
+    let row = |i: u32| rows.row(i as usize);
+    Ok(run.iter().any(|i| row(*i) != row(run[0])))
 }
 
 /// Sorts positions by the rows they point to and keeps one of each.

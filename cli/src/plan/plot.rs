@@ -74,10 +74,10 @@ pub fn svg(parameter: &str, outcomes: &[Outcome]) -> String {
             escaped(value),
         );
     }
-    let _ = write!(
+    let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">average risk to be found (prosecutor)</text>\
-         <text transform=\"translate(18 {:.1}) rotate(-90)\" text-anchor=\"middle\">information loss</text></svg>\n",
+         <text transform=\"translate(18 {:.1}) rotate(-90)\" text-anchor=\"middle\">information loss</text></svg>",
         (LEFT + WIDTH - RIGHT) / 2.0,
         HEIGHT - 12.0,
         (TOP + HEIGHT - BOTTOM) / 2.0,
