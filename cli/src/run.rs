@@ -38,7 +38,7 @@ pub struct Args {
 
 const AFTER_HELP: &str = "\
 Examples:
-  anonymize run examples/patients.toml
+  anonymize run docs/patients.toml
   anonymize run job.toml --set publish.l=5 --set 'target=\"s3://bucket/releases/2026-11/\"'
 
 The keys of a job are described in docs/job.md and docs/job.schema.json. ${NAME} in a value is the

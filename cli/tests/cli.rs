@@ -452,7 +452,10 @@ fn folder_of_the_examples(root: &Path) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let inside = |name: &str| folder.path().join(name);
     fs::create_dir_all(inside("sql")).expect("a folder");
-    fs::copy(root.join("sql/patients.sql"), inside("sql/patients.sql")).expect("a file");
+    fs::create_dir_all(inside("docs")).expect("a folder");
+    for file in ["sql/patients.sql", "docs/patients.toml"] {
+        fs::copy(root.join(file), inside(file)).expect("a file");
+    }
     for target in ["visits.parquet", "visits/part.parquet"] {
         let query = format!(
             "COPY (SELECT patient_id AS patient, birth_year AS age, sex, race AS postcode, diagnosis AS disease FROM {SAMPLE}) \

@@ -112,7 +112,7 @@ fn the_example_and_the_page_fit_the_schema() {
         .split("```")
         .next()
         .unwrap();
-    for job in [include_str!("../../examples/patients.toml"), page, JOB] {
+    for job in [include_str!("../../docs/patients.toml"), page, JOB] {
         let job: toml::Table = job.parse().unwrap();
         let job = serde_json::to_value(job).unwrap();
         assert_eq!(json_schema::faults(&schema, &job), Vec::<String>::new());
