@@ -483,11 +483,16 @@ impl Gatherer {
             ));
         }
         if nulls > 0 && self.spec.null_sensitive == NullSensitive::Error {
+            let publish = match self.spec.form() {
+                Some(Form::Classes) => {
+                    ", or publish them without counting them as a value with 'conservative'"
+                }
+                _ => "",
+            };
             return Err(error::data(
                 function,
                 format!(
-                    "sensitive column '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows', \
-                     or publish them without counting them as a value with 'conservative'",
+                    "sensitive column '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows'{publish}",
                     self.spec.sensitive().join("' or '"),
                     error::count(nulls, "record")
                 ),

@@ -4,6 +4,7 @@
 
 mod anatomy;
 mod architecture;
+mod calls;
 mod codec;
 mod conformance;
 mod determinism;

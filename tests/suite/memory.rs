@@ -1,8 +1,10 @@
 //! Bounded memory, and an end when nobody waits.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use datafusion::common::Result;
 use datafusion::execution::memory_pool::{FairSpillPool, GreedyMemoryPool, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
@@ -10,13 +12,12 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_anonymize::{Summary, register_all};
 use futures::StreamExt;
 
+use crate::calls::{CALLS, call, make_wards};
 use crate::engine::printed;
 
-const RELEASE: &str = "SELECT * FROM anonymize_eir(sample_patients(24000), id => patient_id, \
-    qi => [birth_year, sex, race, education_years], sensitive => diagnosis, keep => [ward, visit_date], l => 3, \
-    block => 1500, seed => 9)";
+const SAMPLE: &str = "sample_patients(12000)";
 
-fn limited(pool: Arc<dyn MemoryPool>, folder: &std::path::Path) -> SessionContext {
+async fn limited(pool: Arc<dyn MemoryPool>, folder: &Path) -> SessionContext {
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(pool)
         .with_temp_file_path(folder)
@@ -28,18 +29,21 @@ fn limited(pool: Arc<dyn MemoryPool>, folder: &std::path::Path) -> SessionContex
         .with_sort_spill_reservation_bytes(256 * 1024);
     let ctx = SessionContext::new_with_config_rt(config, runtime);
     register_all(&ctx).unwrap();
+    make_wards(&ctx).await;
     ctx
 }
 
 async fn run(
     ctx: &SessionContext,
-) -> datafusion::common::Result<(Arc<dyn ExecutionPlan>, Vec<Vec<String>>)> {
-    let plan = ctx.sql(RELEASE).await?.create_physical_plan().await?;
+    sql: &str,
+) -> Result<(Arc<dyn ExecutionPlan>, Vec<Vec<String>>)> {
+    let plan = ctx.sql(sql).await?.create_physical_plan().await?;
     let mut rows = printed(&collect(Arc::clone(&plan), ctx.task_ctx()).await?);
     rows.sort();
     Ok((plan, rows))
 }
 
+/// How often the operators of a plan spilled.
 fn spills(plan: &Arc<dyn ExecutionPlan>) -> usize {
     let own = plan
         .metrics()
@@ -48,78 +52,113 @@ fn spills(plan: &Arc<dyn ExecutionPlan>) -> usize {
     own + plan.children().into_iter().map(spills).sum::<usize>()
 }
 
+/// Files below a folder.
+fn files(folder: &Path) -> usize {
+    let folders = std::fs::read_dir(folder).unwrap().flatten();
+    folders
+        .flat_map(|d| std::fs::read_dir(d.path()))
+        .flatten()
+        .count()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_small_pool_spills_and_gives_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let roomy = limited(Arc::new(GreedyMemoryPool::new(1 << 30)), folder.path());
-    let (plan, expected) = run(&roomy).await.unwrap();
-    assert_eq!(spills(&plan), 0);
-    let summary = Summary::of(&plan).unwrap();
-    assert_eq!((summary.individuals, summary.blocks > 10), (24_000, true));
+    for query in CALLS {
+        let sql = call(query, SAMPLE, "500");
+        let roomy = limited(Arc::new(GreedyMemoryPool::new(1 << 30)), folder.path()).await;
+        let (plan, expected) = run(&roomy, &sql).await.unwrap();
+        assert_eq!(spills(&plan), 0, "{sql}");
+        if let Some(summary) = Summary::of(&plan) {
+            assert!(summary.individuals >= 12_000, "{sql}");
+            assert!(summary.blocks > 10, "{sql}");
+        }
 
-    let tight = limited(Arc::new(FairSpillPool::new(16 << 20)), folder.path());
-    let (plan, rows) = run(&tight).await.unwrap();
-    assert!(spills(&plan) > 0, "the pool was not tight");
-    assert!(rows == expected, "spilling changed the release");
+        let tight = limited(Arc::new(FairSpillPool::new(10 << 20)), folder.path()).await;
+        let (plan, rows) = run(&tight, &sql).await.unwrap();
+        assert!(spills(&plan) > 0, "the pool was not tight: {sql}");
+        assert!(rows == expected, "spilling changed the release: {sql}");
+        assert_eq!(files(folder.path()), 0, "{sql}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_small_a_pool_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    let ctx = limited(Arc::new(FairSpillPool::new(64 << 10)), folder.path());
-    let error = run(&ctx).await.unwrap_err().strip_backtrace();
-    assert!(
-        error.contains("Resources exhausted") || error.contains("memory"),
-        "{error}"
-    );
+    for query in CALLS {
+        let sql = call(query, SAMPLE, "700");
+        for bytes in [1 << 10, 64 << 10, 512 << 10] {
+            let ctx = limited(Arc::new(FairSpillPool::new(bytes)), folder.path()).await;
+            let error = run(&ctx, &sql).await.unwrap_err().strip_backtrace();
+            assert!(
+                error.contains("Resources exhausted") || error.contains("memory"),
+                "{error}: {sql}"
+            );
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_does_not_fit_names_the_operator() {
     let folder = tempfile::tempdir().unwrap();
-    let ctx = limited(Arc::new(FairSpillPool::new(16 << 20)), folder.path());
-    let sql = RELEASE.replace("block => 1500", "block => 'all'");
-    let error = ctx
-        .sql(&sql)
-        .await
-        .unwrap()
-        .collect()
-        .await
-        .unwrap_err()
-        .strip_backtrace();
-    assert!(error.contains("AnonymizeExec"), "{error}");
+    for query in CALLS {
+        let ctx = limited(Arc::new(FairSpillPool::new(8 << 20)), folder.path()).await;
+        let sql = call(query, SAMPLE, "'all'");
+        let error = run(&ctx, &sql).await.unwrap_err().strip_backtrace();
+        assert!(error.contains("Resources exhausted"), "{error}: {sql}");
+        assert!(error.contains("AnonymizeExec"), "{error}: {sql}");
+    }
+}
+
+/// The bound is against hanging, not a claim about speed.
+async fn ends(pool: &Arc<dyn MemoryPool>, folder: &Path) {
+    let begin = Instant::now();
+    while (pool.reserved() > 0 || files(folder) > 0) && begin.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(pool.reserved(), 0, "memory is given back");
+    assert_eq!(files(folder), 0, "no temporary file is left");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dropping_the_stream_ends_the_work() {
     let folder = tempfile::tempdir().unwrap();
-    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 30));
-    let ctx = limited(Arc::clone(&pool), folder.path());
-    let sql = RELEASE
-        .replace("24000", "200000")
-        .replace("block => 1500", "block => 'all'");
-    let plan = ctx
-        .sql(&sql)
-        .await
-        .unwrap()
-        .create_physical_plan()
-        .await
-        .unwrap();
-    let mut stream = execute_stream(plan, ctx.task_ctx()).unwrap();
-    let first = tokio::time::timeout(Duration::from_millis(700), stream.next()).await;
-    assert!(
-        first.is_err(),
-        "the work was done before it could be cancelled"
-    );
-    drop(stream);
-    let begin = Instant::now();
-    while pool.reserved() > 0 && begin.elapsed() < Duration::from_secs(20) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    // A block of all, so that the work on it takes long; and small blocks with little memory, so that sorts spill.
+    let pools: [(Arc<dyn MemoryPool>, &str); 2] = [
+        (Arc::new(GreedyMemoryPool::new(1 << 30)), "'all'"),
+        (Arc::new(FairSpillPool::new(16 << 20)), "1500"),
+    ];
+    for (pool, block) in pools {
+        for query in CALLS {
+            let ctx = limited(Arc::clone(&pool), folder.path()).await;
+            let sql = call(query, "sample_patients(200000)", block);
+            let plan = ctx.sql(&sql).await.unwrap();
+            let plan = plan.create_physical_plan().await.unwrap();
+            let mut stream = execute_stream(plan, ctx.task_ctx()).unwrap();
+            let first = tokio::time::timeout(Duration::from_millis(700), stream.next()).await;
+            assert!(
+                first.is_err(),
+                "the work was done before it could be cancelled: {sql}"
+            );
+            drop(stream);
+            ends(&pool, folder.path()).await;
+        }
     }
-    assert_eq!(pool.reserved(), 0, "memory is given back");
-    let left = std::fs::read_dir(folder.path())
-        .unwrap()
-        .flatten()
-        .flat_map(|d| std::fs::read_dir(d.path()));
-    assert_eq!(left.flatten().count(), 0, "no temporary file is left");
+}
+
+/// Dropped while blocks are worked on, whose results nobody will take.
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_the_stream_ends_the_work_on_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    for query in CALLS {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 30));
+        let ctx = limited(Arc::clone(&pool), folder.path()).await;
+        let sql = call(query, SAMPLE, "700");
+        let plan = ctx.sql(&sql).await.unwrap();
+        let plan = plan.create_physical_plan().await.unwrap();
+        let mut stream = execute_stream(plan, ctx.task_ctx()).unwrap();
+        assert!(stream.next().await.unwrap().unwrap().num_rows() > 0);
+        drop(stream);
+        ends(&pool, folder.path()).await;
+    }
 }
