@@ -64,7 +64,7 @@ fn every_function_is_called() {
         let begin = format!("SELECT * FROM {}(", function.name);
         let called = |call: &&str| call.starts_with(&begin) && call.contains("block => BLOCK");
         assert!(
-            CALLS.iter().any(|call| called(&call)),
+            CALLS.iter().any(called),
             "{} is not in CALLS",
             function.name
         );
