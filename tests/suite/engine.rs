@@ -50,3 +50,25 @@ pub fn printed(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     }
     rows
 }
+
+/// For how many seeds below `seeds` a check says yes; two run at a time.
+pub async fn count_of<F>(seeds: u64, check: fn(u64) -> F) -> u64
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    let workers = 2;
+    let tasks = (0..workers).map(|worker| {
+        tokio::spawn(async move {
+            let mut count = 0;
+            for seed in (0..seeds).filter(|s| s % workers == worker) {
+                count += u64::from(check(seed).await);
+            }
+            count
+        })
+    });
+    let mut count = 0;
+    for task in tasks.collect::<Vec<_>>() {
+        count += task.await.unwrap();
+    }
+    count
+}

@@ -18,7 +18,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::engine::context;
+use crate::engine::{context, count_of};
 
 /// Tables per run. A failure prints the seed of its table.
 const TABLES: u64 = 4_000;
@@ -353,20 +353,7 @@ fn covers_sex(column: &ArrayRef, i: usize, sex: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_tables_are_diverse_and_true() {
-    let workers = 2;
-    let tasks = (0..workers).map(|worker| {
-        tokio::spawn(async move {
-            let mut published = 0;
-            for seed in (0..TABLES).filter(|s| s % workers == worker) {
-                published += u64::from(check(seed).await);
-            }
-            published
-        })
-    });
-    let mut published = 0;
-    for task in tasks.collect::<Vec<_>>() {
-        published += task.await.unwrap();
-    }
+    let published = count_of(TABLES, check).await;
     assert!(
         published > TABLES / 4,
         "only {published} tables were published"

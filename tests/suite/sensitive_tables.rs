@@ -13,7 +13,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::engine::{context, printed};
+use crate::engine::{context, count_of, printed};
 
 /// Tables per run. A failure prints the seed of its table.
 const TABLES: u64 = 6_000;
@@ -277,20 +277,7 @@ fn satisfies(seed: u64, wanted: Wanted, expected: &[Record], rows: &[Vec<String>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn p_sensitive_random_tables() {
-    let workers = 2;
-    let tasks = (0..workers).map(|worker| {
-        tokio::spawn(async move {
-            let mut published = 0;
-            for seed in (0..TABLES).filter(|s| s % workers == worker) {
-                published += u64::from(check(seed).await);
-            }
-            published
-        })
-    });
-    let mut published = 0;
-    for task in tasks.collect::<Vec<_>>() {
-        published += task.await.unwrap();
-    }
+    let published = count_of(TABLES, check).await;
     assert!(
         published > TABLES / 4,
         "only {published} tables were published"

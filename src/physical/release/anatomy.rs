@@ -133,12 +133,7 @@ impl AnatomyWork {
         sensitive: &ArrayRef,
         whole: &[u64],
     ) -> Result<()> {
-        let failed = |what: String| {
-            internal_datafusion_err!(
-                "{}: nothing is published, because the result failed its verification: {what}",
-                self.context.spec.function()
-            )
-        };
+        let failed = |what: String| self.context.failed(&what);
         let views: Vec<AnatomyTable<'_>> = tables.iter().map(Table::view).collect();
         for table in &views {
             match verify::rows_out_of_order(table)? {

@@ -331,12 +331,8 @@ impl BucketWork {
         let release =
             verify::LocalRelease::try_new(&groups.individual, &plain, &semi_sensitive, &sensitive)?;
         let checked = verify::verify_local(&release, self.requirement.k, &rules);
-        checked.map(|_| ()).map_err(|violation| {
-            internal_datafusion_err!(
-                "{}: nothing is published, because the result failed its verification: {violation}",
-                self.context.spec.function()
-            )
-        })
+        checked.map_err(|violation| self.context.failed(&violation))?;
+        Ok(())
     }
 
     /// The verifier's own reading of a rule.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
+use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
@@ -136,7 +136,7 @@ impl ClassWork {
             &published.records[sensitive],
         )?;
         let attained = verify::verify(&rows, requirement);
-        attained.map_err(|violation| self.failed(&violation))?;
+        attained.map_err(|violation| self.context.failed(&violation))?;
         Ok(())
     }
 
@@ -157,10 +157,10 @@ impl ClassWork {
             &columns.collect::<Vec<_>>(),
         )?;
         if table.uncategorised_records > 0 {
-            return Err(self.failed(&"it has values without a category"));
+            return Err(self.context.failed(&"it has values without a category"));
         }
         let attained = verify::check_sensitivity(&table.records(), requirement)
-            .map_err(|violation| self.failed(&violation))?;
+            .map_err(|violation| self.context.failed(&violation))?;
         let spec = &self.context.spec;
         let bounded = spec.parameter("max_category_share").is_some();
         if spec.parameter("alpha").is_some() && !bounded && attained.classes > 0 {
@@ -174,13 +174,6 @@ impl ClassWork {
             );
         }
         Ok(())
-    }
-
-    fn failed(&self, reason: &dyn std::fmt::Display) -> DataFusionError {
-        internal_datafusion_err!(
-            "{}: nothing is published, because the result failed its verification: {reason}",
-            self.context.spec.function()
-        )
     }
 
     fn count(&self, block: &Block, classes: &Classes, look_alikes: u64) {

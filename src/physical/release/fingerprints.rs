@@ -9,7 +9,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Field, UInt32Type};
-use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err, internal_err};
+use datafusion::common::{Result, exec_datafusion_err, internal_err};
 
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, individuals};
@@ -41,6 +41,18 @@ pub(super) struct Labels {
 }
 
 impl Labels {
+    /// What is published, as the verifier reads it.
+    pub fn read(&self, published: &Published) -> Result<PublishedFingerprints> {
+        Ok(PublishedFingerprints::try_new(
+            &published.tuples,
+            published.tuple_of_record.values(),
+            &published.individual,
+            &published.records[0],
+            &self.label,
+            &self.parent,
+        )?)
+    }
+
     pub fn new(taxonomy: &Taxonomy) -> Self {
         let tree = taxonomy.tree();
         let label = |node: u32| taxonomy.label(node);
@@ -163,20 +175,9 @@ impl FingerprintWork {
 
     /// Checks the published rows with code that knows nothing of how they came about.
     fn verify(&self, published: &Published) -> Result<()> {
-        let rows = PublishedFingerprints::try_new(
-            &published.tuples,
-            published.tuple_of_record.values(),
-            &published.individual,
-            &published.records[0],
-            &self.labels.label,
-            &self.labels.parent,
-        )?;
-        verify_fingerprints(&rows, &self.requirement).map_err(|violation| {
-            internal_datafusion_err!(
-                "{}: nothing is published, because the result failed its verification: {violation}",
-                self.context.spec.function()
-            )
-        })?;
+        let rows = self.labels.read(published)?;
+        verify_fingerprints(&rows, &self.requirement)
+            .map_err(|violation| self.context.failed(&violation))?;
         Ok(())
     }
 

@@ -6,12 +6,13 @@ mod classes;
 mod fingerprints;
 mod rmr;
 
+use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{DataFusionError, Result, internal_datafusion_err, internal_err};
 use datafusion::physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics, Time,
 };
@@ -57,6 +58,16 @@ pub(super) struct Context {
     pub layout: Arc<Layout>,
     pub metrics: BlockMetrics,
     pub cancel: Arc<Cancel>,
+}
+
+impl Context {
+    /// The error where what would be published fails its verification.
+    fn failed(&self, reason: &dyn Display) -> DataFusionError {
+        internal_datafusion_err!(
+            "{}: nothing is published, because the result failed its verification: {reason}",
+            self.spec.function()
+        )
+    }
 }
 
 /// The work for the spec's form.

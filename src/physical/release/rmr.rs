@@ -14,7 +14,7 @@ use crate::fingerprint::{Cluster, Rmr};
 use crate::model::{Member, Model};
 use crate::spec::sensitive_tree;
 use crate::table::{Block, Fingerprints};
-use crate::verify::{CombinationRequirement, PublishedFingerprints, verify_combinations};
+use crate::verify::{CombinationRequirement, verify_combinations};
 
 /// Forms classes, merges them, generalizes the fingerprints of each, publishes and verifies them.
 pub(super) struct RmrWork {
@@ -62,20 +62,9 @@ impl RmrWork {
 
     /// Checks the published rows with code that knows nothing of how they came about.
     fn verify(&self, published: &Published) -> Result<()> {
-        let rows = PublishedFingerprints::try_new(
-            &published.tuples,
-            published.tuple_of_record.values(),
-            &published.individual,
-            &published.records[0],
-            &self.labels.label,
-            &self.labels.parent,
-        )?;
-        verify_combinations(&rows, &self.requirement).map_err(|violation| {
-            internal_datafusion_err!(
-                "{}: nothing is published, because the result failed its verification: {violation}",
-                self.context.spec.function()
-            )
-        })
+        let rows = self.labels.read(published)?;
+        verify_combinations(&rows, &self.requirement)
+            .map_err(|violation| self.context.failed(&violation))
     }
 
     fn count(&self, block: &Block, classes: &Classes) {
