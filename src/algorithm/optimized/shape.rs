@@ -260,6 +260,7 @@ impl<'a> Shape<'a> {
                 _ if a == NULL | VALUE || a & c == 0 => self.block.full(),
                 // Whoever has a value there lacks another.
                 (VALUE, Kind::Span(..)) if c_ranges[place.value] == NOTHING => self.block.full(),
+                (VALUE, Kind::Set(_)) if c_masks[place.value] == 0 => self.block.full(),
                 (VALUE, Kind::Span(step, tree)) => {
                     let range = reach(a_ranges[place.value], c_ranges[place.value]);
                     span_loss(step, tree, range)
