@@ -31,6 +31,8 @@ mod physical;
 mod planner;
 mod register;
 pub mod release;
+#[cfg(test)]
+mod repeatable;
 mod spec;
 pub mod table;
 pub mod verify;

@@ -200,7 +200,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
+        #![proptest_config(crate::repeatable::cases(300))]
 
         #[test]
         fn nobody_is_left_out(block in blocks(1..30), size in 1..8usize) {

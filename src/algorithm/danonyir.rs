@@ -608,7 +608,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #![proptest_config(crate::repeatable::cases(4000))]
 
         #[test]
         fn small_blocks(block in blocks(1..60), l in 2u64..7) {
@@ -622,7 +622,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(crate::repeatable::cases(40))]
 
         #[test]
         fn larger_blocks(block in blocks(300..700), l in 2u64..7) {

@@ -42,6 +42,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::repeatable::cases(256))]
+
         #[test]
         fn small_products_agree_with_128_bits(
             left in prop::collection::vec(0u64..1 << 31, 0..4),

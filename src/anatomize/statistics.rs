@@ -299,6 +299,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::repeatable::cases(256))]
+
         #[test]
         fn few_values_agree_with_the_equations(
             rows in prop::collection::vec((0u64..3, 0u64..5, 7u64..8, 0u64..40), 1..60)

@@ -283,7 +283,7 @@ fn all(sets: &[Vec<u32>]) -> Fingerprints {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(crate::repeatable::cases(3000))]
 
     #[test]
     fn published_fingerprints_are_shared_and_true((tree, sets) in tables(), k in 1..9usize) {
@@ -446,7 +446,7 @@ fn values_that_occur_together_are_grouped() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(crate::repeatable::cases(300))]
 
     #[test]
     fn rmr_is_k_km_anonymous((tree, sets) in tables(), k in 2..5usize, m in 1..4usize, delta in 1..10u64) {

@@ -314,6 +314,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::repeatable::cases(256))]
+
         #[test]
         fn algebra_is_that_of_sets(atoms in prop::collection::vec((atom(), 0..3u8), 1..8)) {
             let mut selection = Selection::nothing();

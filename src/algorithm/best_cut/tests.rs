@@ -161,7 +161,7 @@ fn best_by_trying(block: &Block, least: usize) -> Option<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(crate::repeatable::cases(1000))]
 
     #[test]
     fn classes_are_valid_under_every_model(block in blocks(1..60)) {
@@ -185,7 +185,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(crate::repeatable::cases(20))]
 
     #[test]
     fn larger_blocks(block in blocks(300..1500)) {

@@ -313,7 +313,7 @@ pub(in crate::algorithm) fn check(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(crate::repeatable::cases(1000))]
 
     #[test]
     fn classes_are_valid_under_every_model(block in blocks(1..60)) {
@@ -330,7 +330,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(crate::repeatable::cases(20))]
 
     #[test]
     fn larger_blocks(block in blocks(300..900)) {

@@ -162,7 +162,7 @@ fn check(block: &Block, model: &dyn Model, effort: u64) -> Result<(), TestCaseEr
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::repeatable::cases(500))]
 
     #[test]
     fn small_blocks(seed in any::<u64>(), individuals in 1..60usize, effort in 0..5u64) {
@@ -205,7 +205,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(crate::repeatable::cases(20))]
 
     #[test]
     fn larger_blocks(seed in any::<u64>(), individuals in 300..700usize, effort in 0..5u64) {

@@ -216,7 +216,7 @@ fn fingerprint() -> impl Strategy<Value = Vec<u32>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(crate::repeatable::cases(3000))]
 
     #[test]
     fn decisions_agree_with_trying_everything(

@@ -85,6 +85,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::repeatable::cases(256))]
+
         #[test]
         fn arithmetic_agrees_with_128_bits(a in any::<u64>(), b in any::<u64>(), c in any::<u128>(), d in any::<u128>()) {
             let product = Natural::from(a).times(&Natural::from(b));
