@@ -156,7 +156,6 @@ columns! {
     "category_share": Share(row) = row.measures.categories
         .and_then(|_| share(row.measures.most_individuals_in_a_category, row.measures.individuals)),
     "category": Count(row) = row.measures.most_sensitive_category.and_then(count),
-    "members_of_a_category": Count(row) = row.measures.categories.and_then(|_| count(row.measures.most_individuals_in_a_category)),
     "known_records": Count(row) = count(row.measures.records_with_a_value),
     "weight": Count(row) = row.measures.categories.and_then(|_| count(row.measures.weight)),
     "unique_fingerprints": Count(row) = count(row.measures.unique_fingerprints),

@@ -96,14 +96,14 @@ pub struct Measures {
     pub t_ordered: Option<f64>,
     /// Different categories; `None` without categories.
     pub categories: Option<usize>,
-    /// Most individuals with a value of one category.
+    /// Most individuals with a value of one category; a missing value is one.
     pub most_individuals_in_a_category: usize,
     /// The most sensitive category that there is; `None` if there is none.
     pub most_sensitive_category: Option<usize>,
     /// Records with a sensitive value.
     pub records_with_a_value: usize,
-    /// Sum of the category numbers of all different pairs of individual and value: the total weight of Sun 2011,
-    /// Eq. 1, times the number of categories less one.
+    /// The total weight (Sun 2010, Definition 4) times the number of categories less one: the sum of the category
+    /// numbers of each individual's most sensitive value, where one with a missing value weighs nothing.
     pub weight: usize,
 }
 
@@ -187,17 +187,20 @@ impl<'a> Measurer<'a> {
             return;
         };
         let mut holders: Vec<usize> = vec![];
+        let mut with_missing = 0;
         let mut seen: Vec<u32> = vec![];
         for member in class.members {
             let (values, _) = class.values_of(member);
+            let known = values.iter().filter(|&&value| value != NULL);
             seen.clear();
-            for &value in values.iter().filter(|&&value| value != NULL) {
-                let category = categories[numbers[value as usize] as usize];
-                measures.weight += category as usize;
-                seen.push(category);
-            }
+            seen.extend(known.map(|&value| categories[numbers[value as usize] as usize]));
             seen.sort_unstable();
             seen.dedup();
+            if values.contains(&NULL) {
+                with_missing += 1;
+            } else if let Some(&most_sensitive) = seen.first() {
+                measures.weight += most_sensitive as usize;
+            }
             for &category in &seen {
                 let category = category as usize;
                 holders.resize(holders.len().max(category + 1), 0);
@@ -206,7 +209,8 @@ impl<'a> Measurer<'a> {
         }
         measures.categories = Some(holders.iter().filter(|&&n| n > 0).count());
         measures.most_sensitive_category = holders.iter().position(|&n| n > 0);
-        measures.most_individuals_in_a_category = holders.into_iter().max().unwrap_or(0);
+        let most = holders.into_iter().max().unwrap_or(0);
+        measures.most_individuals_in_a_category = most.max(with_missing);
     }
 }
 
@@ -335,6 +339,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+    use crate::verify::{Attribute, Ratio, Records, Sensitivity, check_sensitivity};
 
     /// Class, individual, value.
     type Record = (i32, i32, Option<i32>);
@@ -388,6 +393,7 @@ mod tests {
             })
             .collect();
         let mut measurer = Measurer::new(&published, &reference, Some(&numbers));
+        let mut all = vec![];
         for class in published.classes() {
             let member = class.members[0].records;
             assert!(member > 0);
@@ -407,7 +413,53 @@ mod tests {
             );
             assert_eq!(eir_l(&class, Some(fewest)), None, "seed {seed}");
             assert!(eir_l(&class, Some(fewest + 1)).is_some(), "seed {seed}");
+            all.push(measured);
         }
+        agrees_with_check_sensitivity(seed, records, category, &all);
+    }
+
+    /// k, p, the categories, their largest share and the total weight are what the models require.
+    fn agrees_with_check_sensitivity(
+        seed: u64,
+        records: &[Record],
+        category: impl Fn(i32) -> u32,
+        classes: &[Measures],
+    ) {
+        let number = |n: i32| n as u32;
+        let class: Vec<u32> = records.iter().map(|r| number(r.0)).collect();
+        let individual: Vec<u32> = records.iter().map(|r| number(r.1)).collect();
+        let attribute = Attribute {
+            value: records.iter().map(|r| r.2.map(number)).collect(),
+            category: (0..6).map(|v| Some(category(v))).collect(),
+            categories: 3,
+        };
+        let records = Records {
+            class: &class,
+            individual: &individual,
+            attributes: &[attribute],
+        };
+        let check = |model: &str, alpha: &str| {
+            let parameters = [("k", "1"), ("p", "0"), ("alpha", alpha)];
+            let parameter = |name: &str| parameters.iter().find(|(n, _)| *n == name).map(|p| p.1);
+            check_sensitivity(&records, &Sensitivity::named(model, parameter).unwrap())
+        };
+        let attained = check("p_plus_sensitive_k_anonymity", "").unwrap();
+        let least = |f: fn(&Measures) -> usize| classes.iter().map(f).min().unwrap();
+        assert_eq!(attained.smallest_class, least(|m| m.individuals));
+        assert_eq!(attained.fewest_values, least(|m| m.values), "seed {seed}");
+        let categories = least(|m| m.categories.unwrap());
+        assert_eq!(attained.fewest_categories, categories, "seed {seed}");
+        let shares = classes
+            .iter()
+            .map(|m| Ratio::of(m.most_individuals_in_a_category, m.individuals));
+        let share = attained.largest_category_share;
+        assert_eq!(Some(share), shares.max(), "seed {seed}");
+        // Weights are halves: with three categories a step is one half.
+        let weight = least(|m| m.weight);
+        let decimal = |halves: usize| format!("{}.{}", halves / 2, halves % 2 * 5);
+        let weighs = |halves| check("p_alpha_sensitive_k_anonymity", &decimal(halves));
+        assert!(weight == 0 || weighs(weight).is_ok(), "seed {seed}");
+        assert!(weighs(weight + 1).is_err(), "seed {seed}");
     }
 
     /// Classes in the order in which they appear.
@@ -517,14 +569,17 @@ mod tests {
             most_individuals_in_a_category: in_category
                 .values()
                 .map(BTreeSet::len)
+                .chain([holders(None)])
                 .max()
-                .unwrap_or(0),
+                .unwrap(),
             most_sensitive_category: in_category.keys().next().map(|c| *c as usize),
             records_with_a_value: n,
-            weight: pairs
+            weight: people
                 .iter()
-                .filter_map(|p| p.1)
-                .map(|v| category(v) as usize)
+                .map(|who| {
+                    let of = fingerprint(*who).into_iter();
+                    of.map(|v| v.map_or(0, &category)).min().unwrap() as usize
+                })
                 .sum(),
         }
     }

@@ -51,7 +51,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             col("individuals"),
             col("records"),
             col("values").alias("distinct_l"),
-            col("members_of_a_category").alias("exposed_individuals"),
+            (col("individuals") - col("individuals_without_value")).alias("exposed_individuals"),
             col("known_records").alias("exposed_records"),
             col("classes"),
         ])?
