@@ -1,5 +1,7 @@
 //! `match_fraction(age, '>', 30)`: how likely a generalized value satisfies a predicate.
 
+mod known;
+
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array};
@@ -15,7 +17,12 @@ use crate::generalized::{
     Cell, Column, Comparison, Form, Point, Reader, Selection, literals, value_type,
 };
 
+use self::known::Known;
+
 const NAME: &str = "match_fraction";
+
+/// The hierarchies of running plans.
+static KNOWN: Known = Known::new();
 
 /// The function, for plans.
 pub(super) fn match_fraction() -> Arc<ScalarUDF> {
@@ -159,7 +166,7 @@ impl ScalarUDFImpl for MatchFraction {
                 .collect::<Result<Float64Array>>()?;
             return Ok(ColumnarValue::Array(Arc::new(fractions)));
         }
-        let rest: Vec<ArrayRef> = rest.iter().map(|a| a.to_array(1)).collect::<Result<_>>()?;
+        let rest: Vec<ArrayRef> = rest.iter().map(one_row).collect::<Result<_>>()?;
         let fractions = fractions(&column, predicate, &rest)?;
         Ok(match generalized {
             ColumnarValue::Array(_) => ColumnarValue::Array(Arc::new(fractions)),
@@ -167,6 +174,14 @@ impl ScalarUDFImpl for MatchFraction {
                 ColumnarValue::Scalar(ScalarValue::try_from_array(&fractions, 0)?)
             }
         })
+    }
+}
+
+/// A constant as an array of one row. A list is one already, and stays the same one, by which it is known again.
+fn one_row(constant: &ColumnarValue) -> Result<ArrayRef> {
+    match constant {
+        ColumnarValue::Scalar(ScalarValue::List(list)) => Ok(Arc::clone(list) as ArrayRef),
+        other => other.to_array(1),
     }
 }
 
@@ -186,13 +201,8 @@ fn fractions(column: &ArrayRef, predicate: Predicate, rest: &[ArrayRef]) -> Resu
         return Ok(Float64Array::from(vec![0.0; column.len()]));
     };
     let (reader, domain) = match domain.first() {
-        Some(rows) if is_hierarchy(rows.data_type()) => {
-            let rows = rows.as_list::<i32>();
-            let reader = if rows.is_null(0) {
-                reader
-            } else {
-                reader.with_hierarchy(rows.value(0).as_list::<i32>())?
-            };
+        Some(hierarchy) if is_hierarchy(hierarchy.data_type()) => {
+            let reader = KNOWN.reader(reader, hierarchy)?;
             let domain = reader.labels().and_then(|labels| labels.domain()).cloned();
             (reader, domain)
         }
