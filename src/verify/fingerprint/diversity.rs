@@ -1,0 +1,292 @@
+//! (k, l)-diversity of published fingerprints.
+
+use std::fmt;
+
+use super::PublishedFingerprints;
+use super::published::Counted;
+use super::tree::Tree;
+use crate::verify::ratio::Ratio;
+
+/// What every release under (k, l)-diversity must satisfy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FingerprintRequirement {
+    /// Individuals who share a published fingerprint.
+    pub k: usize,
+    /// At most one in l of a class may have the same values.
+    pub l: usize,
+    /// At most one in so many of a class have a value; not all of them, if it is not given.
+    pub value_l: Option<usize>,
+}
+
+/// What a release that satisfies its requirement attains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FingerprintsAttained {
+    /// Individuals.
+    pub individuals: usize,
+    /// Classes.
+    pub classes: usize,
+    /// Different published fingerprints.
+    pub fingerprints: usize,
+    /// Individuals with the rarest fingerprint.
+    pub rarest_fingerprint: usize,
+    /// The largest share of a class that may have the same values.
+    pub largest_fingerprint_share: Ratio,
+    /// The largest share of a class that has a published value, something below it or something above it.
+    pub largest_value_share: Ratio,
+    /// The fewest individuals of one class with the same fingerprint: what is left to a reader who knows both.
+    pub fewest_in_common: usize,
+    /// Individuals whose fingerprint nobody else of their class has.
+    pub alone_in_common: usize,
+}
+
+/// Why a release must not be published. Holds counts only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FingerprintViolation {
+    /// Individuals who show more than one tuple of quasi-identifiers.
+    SeveralTuples {
+        /// Such individuals.
+        individuals: usize,
+    },
+    /// Rows that repeat a value of an individual: how often would tell individuals apart (docs/papers.md M3).
+    RepeatedRows {
+        /// Such rows.
+        rows: usize,
+    },
+    /// Rows without a pseudonym or a value.
+    Missing {
+        /// Such rows.
+        rows: usize,
+    },
+    /// Published labels that are not in the hierarchy.
+    ForeignLabels {
+        /// Such rows.
+        rows: usize,
+    },
+    /// Fingerprints that too few share.
+    RareFingerprints {
+        /// Such fingerprints.
+        fingerprints: usize,
+        /// Individuals with the rarest.
+        rarest: usize,
+    },
+    /// Classes in which too many may have the same values.
+    FingerprintShare {
+        /// Such classes.
+        classes: usize,
+        /// The largest share.
+        share: Ratio,
+    },
+    /// Classes in which too many have a value.
+    ValueShare {
+        /// Such classes.
+        classes: usize,
+        /// The largest share.
+        share: Ratio,
+    },
+}
+/// Checks a release against (k, l)-diversity.
+///
+/// A release without rows has nothing that could violate anything, and passes.
+///
+/// # Errors
+///
+/// The first [`FingerprintViolation`] in the order of the requirement's parts.
+pub fn verify_fingerprints(
+    published: &PublishedFingerprints,
+    requirement: &FingerprintRequirement,
+) -> Result<FingerprintsAttained, FingerprintViolation> {
+    published.check_form()?;
+    let mut holders = vec![0; published.sets.len()];
+    for set in published.classes.iter().flatten() {
+        holders[*set as usize] += 1;
+    }
+    let rarest = holders.iter().copied().min().unwrap_or(0);
+    let rare = holders.iter().filter(|n| **n < requirement.k).count();
+    if rare > 0 {
+        return Err(FingerprintViolation::RareFingerprints {
+            fingerprints: rare,
+            rarest,
+        });
+    }
+    let (mut fingerprint_share, mut value_share) = (Worst::default(), Worst::default());
+    let (mut fewest, mut alone) = (usize::MAX, 0);
+    for class in &published.classes {
+        let counted = published.count(class);
+        let n = class.len();
+        fewest = counted.iter().map(|(_, n)| *n).fold(fewest, usize::min);
+        alone += counted.iter().filter(|(_, n)| *n == 1).count();
+        let most = most_alike(&counted, &published.tree);
+        fingerprint_share.add(most, n, most * requirement.l <= n);
+        let most = most_related(&counted, &published.tree);
+        value_share.add(
+            most,
+            n,
+            match requirement.value_l {
+                Some(value_l) => most * value_l <= n,
+                None => most < n,
+            },
+        );
+    }
+    if fingerprint_share.violating > 0 {
+        return Err(FingerprintViolation::FingerprintShare {
+            classes: fingerprint_share.violating,
+            share: fingerprint_share.share(),
+        });
+    }
+    if value_share.violating > 0 {
+        return Err(FingerprintViolation::ValueShare {
+            classes: value_share.violating,
+            share: value_share.share(),
+        });
+    }
+    Ok(FingerprintsAttained {
+        individuals: published.classes.iter().map(Vec::len).sum(),
+        classes: published.classes.len(),
+        fingerprints: holders.len(),
+        rarest_fingerprint: rarest,
+        largest_fingerprint_share: fingerprint_share.share(),
+        largest_value_share: value_share.share(),
+        fewest_in_common: if published.classes.is_empty() {
+            0
+        } else {
+            fewest
+        },
+        alone_in_common: alone,
+    })
+}
+
+/// The largest share of any class, and how many classes have too large a one.
+#[derive(Default)]
+struct Worst {
+    largest: Option<Ratio>,
+    violating: usize,
+}
+
+impl Worst {
+    fn add(&mut self, part: usize, whole: usize, holds: bool) {
+        self.largest = self.largest.max(Some(Ratio::of(part, whole)));
+        self.violating += usize::from(!holds);
+    }
+
+    fn share(&self) -> Ratio {
+        self.largest.unwrap_or(Ratio::of(0, 1))
+    }
+}
+/// The most individuals whose labels can all describe one set of values. That is the heaviest group of fingerprints that
+/// are compatible in pairs: the lowest labels of all of them describe such a set.
+fn most_alike(counted: &[Counted<'_>], tree: &Tree) -> usize {
+    let compatible = |a: usize, b: usize| tree.are_compatible(counted[a].0, counted[b].0);
+    let mut neighbours = vec![vec![]; counted.len()];
+    for a in 0..counted.len() {
+        for b in a + 1..counted.len() {
+            if compatible(a, b) {
+                neighbours[a].push(b);
+                neighbours[b].push(a);
+            }
+        }
+    }
+    let mut search = Heaviest {
+        neighbours: &neighbours,
+        weights: &counted.iter().map(|(_, n)| *n).collect::<Vec<_>>(),
+        best: 0,
+        steps: LIMIT,
+    };
+    // A group is found from its first member: all others are neighbours of it.
+    for first in 0..counted.len() {
+        let later = neighbours[first].iter().copied().filter(|at| *at > first);
+        search.extend(counted[first].1, later.collect());
+    }
+    search.best
+}
+
+/// Steps of one search; beyond them the weight of all that is left counts as found, which is never too little.
+const LIMIT: usize = 1 << 20;
+
+/// The heaviest group of neighbours.
+struct Heaviest<'a> {
+    /// Ascending.
+    neighbours: &'a [Vec<usize>],
+    weights: &'a [usize],
+    best: usize,
+    steps: usize,
+}
+
+impl Heaviest<'_> {
+    fn extend(&mut self, chosen: usize, mut open: Vec<usize>) {
+        self.best = self.best.max(chosen);
+        let mut rest: usize = open.iter().map(|at| self.weights[*at]).sum();
+        while let Some(next) = open.pop() {
+            let reachable = chosen + rest;
+            if reachable <= self.best {
+                return;
+            }
+            rest -= self.weights[next];
+            self.steps = self.steps.saturating_sub(1);
+            if self.steps == 0 {
+                self.best = reachable;
+                return;
+            }
+            let near = |at: &usize| self.neighbours[next].binary_search(at).is_ok();
+            let common = open.iter().copied().filter(near).collect();
+            self.extend(chosen + self.weights[next], common);
+        }
+    }
+}
+
+/// The most individuals who have a published label, or one below or above it. The root tells nothing.
+fn most_related(counted: &[Counted<'_>], tree: &Tree) -> usize {
+    let mut labels: Vec<u32> = counted.iter().flat_map(|(set, _)| *set).copied().collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let telling = labels.iter().filter(|label| !tree.roots[**label as usize]);
+    let related = telling.map(|label| {
+        let has = counted
+            .iter()
+            .filter(|(set, _)| tree.has_related(set, *label));
+        has.map(|(_, n)| n).sum()
+    });
+    related.max().unwrap_or(0)
+}
+impl fmt::Display for FingerprintViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |share: &Ratio| (share.numerator(), share.denominator());
+        match self {
+            Self::SeveralTuples { individuals } => write!(
+                f,
+                "{individuals} individuals show more than one tuple of quasi-identifiers"
+            ),
+            Self::RepeatedRows { rows } => write!(f, "{rows} rows repeat a value of an individual"),
+            Self::Missing { rows } => {
+                write!(f, "{rows} rows have no pseudonym or no sensitive value")
+            }
+            Self::ForeignLabels { rows } => {
+                write!(
+                    f,
+                    "{rows} rows show a sensitive value that the hierarchy does not have"
+                )
+            }
+            Self::RareFingerprints {
+                fingerprints,
+                rarest,
+            } => write!(
+                f,
+                "{fingerprints} published fingerprints are shared by too few individuals, the rarest by {rarest}"
+            ),
+            Self::FingerprintShare { classes, share } => {
+                let (part, whole) = counted(share);
+                write!(
+                    f,
+                    "{classes} classes have a fingerprint that too many may have, at worst {part} of {whole}"
+                )
+            }
+            Self::ValueShare { classes, share } => {
+                let (part, whole) = counted(share);
+                write!(
+                    f,
+                    "{classes} classes have a sensitive value that too many may have, at worst {part} of {whole}"
+                )
+            }
+        }
+    }
+}
