@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod anatomized_estimates;
 mod anatomy;
 mod architecture;
 mod calls;
