@@ -48,7 +48,8 @@ pub use logical::{
     sub_tables,
 };
 pub use measure::{
-    AuditCall, ClassesSpec, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec, Report, Versus,
+    AuditCall, ClassesSpec, CoverColumn, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec,
+    Report, Versus,
 };
 pub use physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,

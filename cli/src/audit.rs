@@ -40,8 +40,9 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN")]
     sensitive: String,
 
-    /// Categories of its values, the most sensitive first: 'HIV,Cancer;Heart;Flu'
-    #[arg(long, value_name = "LISTS")]
+    /// Categories of its values, for p_plus and p_alpha: a file with the columns rank (1 for the most
+    /// sensitive) and value, or lists, the most sensitive first: 'HIV,Cancer;Heart;Flu'
+    #[arg(long, value_name = "FILE|LISTS")]
     categories: Option<String>,
 
     /// The c of recursive (c, l)-diversity [default: 3]
@@ -76,6 +77,11 @@ pub struct Args {
     #[arg(long, requires = "original")]
     same_ids: bool,
 
+    /// The hierarchy of a column published as labels: a file with a row leaf, level 1, ... per leaf; for
+    /// --original and --population; may be given several times
+    #[arg(long, value_name = "COLUMN=FILE", value_parser = measure::hierarchy)]
+    hierarchy: Vec<(String, String)>,
+
     /// Exit with code 1 unless this level is reached; may be given several times
     #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
     require: Vec<Required>,
@@ -92,6 +98,10 @@ Examples:
   Let a pipeline stop unless every class has 10 individuals and 3 values in every reasoning set:
     anonymize audit published.csv --id individual --qi age,sex,postcode --sensitive disease \\
       --require k=10 --require eir_l=3
+
+  The same for two categories of diseases, and a total weight of 1, in every class:
+    anonymize audit published.csv --id individual --qi age,sex,postcode --sensitive disease \\
+      --categories categories.csv --require p=2 --require p_plus=2 --require p_alpha=1
 
 Exit codes:
   0    done, and every required level is reached
@@ -116,12 +126,16 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     arguments.text("original", args.original.as_deref());
     arguments.text("original_id", args.original_id.as_deref());
     arguments.plain("same_ids", args.same_ids.then_some(true));
+    arguments.map("hierarchy", &args.hierarchy);
     let (format, levels) = (args.format, &args.require);
     measure::run("audit", &[&args.file], arguments, "section", format, levels).await
 }
 
-/// `a,b;c` as `[['a', 'b'], ['c']]`.
+/// `a,b;c` as `[['a', 'b'], ['c']]`, and anything without a semicolon as the path of a file: one category says nothing.
 fn categories(text: &str) -> String {
+    if !text.contains(';') {
+        return measure::quoted(text);
+    }
     let category = |text: &str| {
         let values: Vec<String> = text.split(',').map(|v| v.trim().to_owned()).collect();
         measure::list(&values)
@@ -135,10 +149,11 @@ mod tests {
     use super::categories;
 
     #[test]
-    fn lists_of_values() {
+    fn lists_of_values_or_a_file() {
         assert_eq!(
             categories("HIV, Cancer;Flu"),
             "[['HIV', 'Cancer'], ['Flu']]"
         );
+        assert_eq!(categories("categories.csv"), "'categories.csv'");
     }
 }

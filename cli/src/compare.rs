@@ -50,7 +50,7 @@ pub struct Args {
     categorical: Vec<String>,
 
     /// The hierarchy of a column: a file with a row leaf, level 1, ... per leaf; may be given several times
-    #[arg(long, value_name = "COLUMN=FILE", value_parser = hierarchy)]
+    #[arg(long, value_name = "COLUMN=FILE", value_parser = measure::hierarchy)]
     hierarchy: Vec<(String, String)>,
 
     /// The k that CAVG is measured against [default: the smallest class]
@@ -87,13 +87,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     arguments.texts("qi", &args.qi);
     arguments.text("sensitive", args.sensitive.as_deref());
     arguments.texts("categorical", &args.categorical);
-    if !args.hierarchy.is_empty() {
-        let entry = |(column, file): &(String, String)| {
-            format!("{}: {}", measure::quoted(column), measure::quoted(file))
-        };
-        let entries: Vec<_> = args.hierarchy.iter().map(entry).collect();
-        arguments.plain("hierarchy", Some(format!("MAP {{{}}}", entries.join(", "))));
-    }
+    arguments.map("hierarchy", &args.hierarchy);
     arguments.plain("k", args.k);
     let tables = [args.original.as_str(), args.published.as_str()];
     let (format, levels) = (args.format, &args.require);
@@ -106,11 +100,4 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         levels,
     )
     .await
-}
-
-fn hierarchy(text: &str) -> Result<(String, String), String> {
-    let (column, file) = text
-        .split_once('=')
-        .ok_or("expected a column and a file, such as postcode=postcodes.csv")?;
-    Ok((column.to_owned(), file.to_owned()))
 }

@@ -42,6 +42,14 @@ pub fn required(text: &str) -> Result<Required, String> {
     })
 }
 
+/// Reads `postcode=postcodes.csv`.
+pub fn hierarchy(text: &str) -> Result<(String, String), String> {
+    let (column, file) = text
+        .split_once('=')
+        .ok_or("expected a column and a file, such as postcode=postcodes.csv")?;
+    Ok((column.to_owned(), file.to_owned()))
+}
+
 /// One row of a report.
 #[derive(Debug)]
 pub struct Row {
@@ -69,6 +77,16 @@ impl Arguments {
     pub fn texts(&mut self, name: &str, values: &[String]) {
         if !values.is_empty() {
             let _ = write!(self.0, ", {name} => {}", list(values));
+        }
+    }
+
+    /// Names with a text each.
+    pub fn map(&mut self, name: &str, entries: &[(String, String)]) {
+        if !entries.is_empty() {
+            let entry =
+                |(key, value): &(String, String)| format!("{}: {}", quoted(key), quoted(value));
+            let entries: Vec<_> = entries.iter().map(entry).collect();
+            self.plain(name, Some(format!("MAP {{{}}}", entries.join(", "))));
         }
     }
 

@@ -658,6 +658,49 @@ fn audit_of_a_table_made_elsewhere() {
 }
 
 #[test]
+fn audit_with_categories() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).expect("a file");
+        file.to_str().expect("a path").to_owned()
+    };
+    let published = path("published.csv", ELSEWHERE);
+    let ranks = "rank,value\n1,HIV\n1,Cancer\n2,Asthma\n3,Flu\n";
+    let ranks = path("categories.csv", ranks);
+    let by = |categories: &[&str], levels: &[&str]| {
+        let common = [
+            "audit",
+            &published,
+            "--qi",
+            "age,sex",
+            "--sensitive",
+            "disease",
+        ];
+        let levels = levels.iter().flat_map(|level| ["--require", level]);
+        let levels: Vec<_> = levels.collect();
+        let alone = ["--one-row-per-individual"];
+        anonymize(&[&common[..], &alone, categories, &levels].concat())
+    };
+    for categories in [ranks.as_str(), "HIV,Cancer;Asthma;Flu"] {
+        let categories = ["--categories", categories];
+        let output = by(&categories, &["p=4", "p_plus=3", "p_alpha=1.5"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let output = by(&categories, &["p=5", "p_plus=3", "p_alpha=2"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(
+            stderr(&output).trim(),
+            "error: p must be at least 5, but is 4\nerror: p_alpha must be at least 2, but is 1.5"
+        );
+    }
+    let output = by(&[], &["p_plus=3"]);
+    assert!(stderr(&output).contains("there is no level 'p_plus'"));
+    let output = by(&["--categories", "nowhere.csv"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("categories cannot be used"));
+}
+
+#[test]
 fn compare_two_tables() {
     let folder = tempfile::tempdir().expect("a folder");
     let original = folder.path().join("original.csv");
@@ -704,6 +747,37 @@ fn compare_two_tables() {
     assert_eq!(
         stderr(&audited).trim(),
         "error: dropped_individuals must be at most 0, but is 1"
+    );
+    let labels = folder.path().join("labels.csv");
+    fs::write(&labels, "30;young;*\n35;young;*\n40;old;*\n").expect("a file");
+    let labelled = folder.path().join("labelled.csv");
+    fs::write(
+        &labelled,
+        "who,age,disease\n1,young,x\n2,young,y\n3,young,z\n",
+    )
+    .expect("a file");
+    let labels = format!("age={}", labels.to_str().expect("a path"));
+    let audited = anonymize(&[
+        "audit",
+        labelled.to_str().expect("a path"),
+        "--id",
+        "who",
+        "--qi",
+        "age",
+        "--sensitive",
+        "disease",
+        "--original",
+        paths[0],
+        "--original-id",
+        "name",
+        "--hierarchy",
+        &labels,
+        "--require",
+        "untraceable_individuals=0",
+    ]);
+    assert_eq!(
+        stderr(&audited).trim(),
+        "error: untraceable_individuals must be at most 0, but is 1"
     );
     let output = by(&["--require", "nloss=0.6", "--format", "json"]);
     assert_eq!(output.status.code(), Some(1));

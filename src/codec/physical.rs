@@ -87,13 +87,9 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 )?));
             }
             Message::Cover(spec) => {
-                let [individuals, classes] = inputs else {
-                    return internal_err!("Cover has two inputs");
-                };
                 return Ok(Arc::new(CoverExec::try_new(
                     Arc::new(spec),
-                    Arc::clone(individuals),
-                    Arc::clone(classes),
+                    inputs.to_vec(),
                 )?));
             }
             Message::Report(report, function) => {

@@ -15,11 +15,12 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, col, scalar_subquery,
 };
 
+pub(super) use source::load;
 pub(crate) use source::{HIERARCHY_FUNCTION, HierarchyFunction};
-pub(super) use source::{load, rows_of};
 
 use self::levels::LevelLabel;
 use self::made::Made;
+use self::source::rows_of;
 use super::Argument;
 use super::load::{Load, PlanningLoad};
 use crate::coding::{BUILT_IN, Levels};
@@ -68,17 +69,18 @@ pub(super) fn plan_column(
     }
     let (column, by) = (text_argument(named, "column", HELP)?, by?);
     let levels = read_levels(by, &mut PlanningLoad(context)).map_err(refuse)?;
-    plan_levels(NAME, input, column, &levels)
+    plan_levels(NAME, "by", input, column, &levels)
 }
 
 /// The rows of a column's hierarchy, for the values that a table has: value, level_1, ….
 pub(super) fn plan_levels(
     function: &str,
+    argument: &str,
     input: LogicalPlan,
     column: &str,
     levels: &Levels,
 ) -> Result<LogicalPlan> {
-    let (value, height) = check_levels(function, column, input.schema(), levels)?;
+    let (value, height) = check_levels(function, argument, column, input.schema(), levels)?;
     let label = |level: usize| {
         let function = LevelLabel::new(levels.clone(), level, column);
         let name = match level {
@@ -96,6 +98,13 @@ pub(super) fn plan_levels(
         .distinct()?
         .project(labels)?
         .build()
+}
+
+/// The rows of a given hierarchy: leaf, level_1, ….
+pub(super) fn plan_rows(taxonomy: &Taxonomy) -> Result<LogicalPlan> {
+    let rows = rows_of(taxonomy)?;
+    let rows = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+    LogicalPlanBuilder::scan(NAME, provider_as_source(Arc::new(rows)), None)?.build()
 }
 
 /// The columns of `hierarchy => {column: …}` with their levels; else what is wrong.

@@ -144,6 +144,11 @@ impl Reader {
         Ok(self.with_labels(Arc::new(Labels::of(leaves, &chains))))
     }
 
+    /// Whether both read texts as values of the same type.
+    pub fn reads_as(&self, other: &Self) -> bool {
+        self.values == other.values && self.plain == other.plain
+    }
+
     /// The labels of the hierarchy it knows.
     pub fn labels(&self) -> Option<&Arc<Labels>> {
         self.labels.as_ref()
@@ -308,6 +313,8 @@ impl Reader {
     fn cell(&self, notation: &Notation, values: Vec<Point>) -> Option<Cell> {
         match notation {
             Notation::Suppressed => Some(Cell::Suppressed),
+            // Where there is a hierarchy, every value is one of its labels.
+            Notation::Plain(_) if self.labels.is_some() => None,
             Notation::Plain(_) => values.into_iter().next().map(Cell::exact),
             Notation::Set(_) => Some(Cell::set(values)),
             Notation::Masked { prefix, stars } => Some(self.masked(prefix, *stars)),
@@ -369,7 +376,7 @@ fn numbers(texts: &[&str]) -> Option<Vec<Point>> {
 
 fn unreadable(count: usize) -> ArrowError {
     ArrowError::ParseError(format!(
-        "{count} distinct published values are neither in the text notation nor values of the column"
+        "{count} distinct published values are neither in the text notation nor values of the column or labels of its hierarchy"
     ))
 }
 

@@ -43,8 +43,8 @@ pub struct MeasuredNode<S: Measured> {
 /// second, where there is one, its sensitive values.
 pub type ClassesNode = MeasuredNode<ClassesSpec>;
 
-/// Individuals of another table, and the published classes that cover them, counted. Its inputs are the individuals and
-/// the classes.
+/// Individuals of another table, and the published classes that cover them, counted. Its inputs are the individuals, the
+/// classes, and hierarchies.
 pub type CoverNode = MeasuredNode<CoverSpec>;
 
 /// What the cells of a published table lose, in sums per partition. Its first input is the published columns; then come
@@ -79,7 +79,7 @@ impl Measured for CoverSpec {
     }
 
     fn takes(&self, inputs: usize) -> bool {
-        inputs == 2
+        inputs == 2 + self.hierarchies()
     }
 }
 

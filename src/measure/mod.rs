@@ -15,8 +15,8 @@ mod report;
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};
-pub use cover::CoverSpec;
 pub(crate) use cover::cover_schema;
+pub use cover::{CoverColumn, CoverSpec};
 pub(crate) use keys::{ClassKey, class_bytes};
 pub use loss::{LossColumn, LossLevels, LossSpec};
 pub(crate) use loss::{SCALE, loss_schema, sum_names};

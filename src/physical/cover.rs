@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt64Array};
-use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{Int64Type, UInt64Type};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, internal_err};
@@ -18,27 +17,27 @@ use datafusion::physical_plan::metrics::{
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
 use tokio::sync::OnceCell;
 
-use super::operator::{properties, show, sliced_size};
+use super::operator::{collect, first_only, others_whole, properties, show};
 use crate::error;
-use crate::generalized::{Cell, Point, Reader, points};
+use crate::generalized::{Cell, Labels, Point, Reader, points};
 use crate::measure::{CoverSpec, cover_schema};
 
 /// Counts, per published class, the individuals of another table whose values it covers.
 ///
-/// The first child's individuals stream through; the second child's classes are read once. For each value of a column
+/// The first child's individuals stream through; the second child's classes, and the hierarchies of columns with labels
+/// in the others, are read once. For each value of a column
 /// the classes that cover it are a set of bits, and whoever fits a class is in the sets of all columns. Where both sides
 /// have a key, only classes with the same key are looked at, one by one.
 #[derive(Debug)]
 pub struct CoverExec {
     spec: Arc<CoverSpec>,
-    individuals: Arc<dyn ExecutionPlan>,
-    classes: Arc<dyn ExecutionPlan>,
+    children: Vec<Arc<dyn ExecutionPlan>>,
     /// Read once, by whichever partition comes first; a failure is everybody's.
     known: Arc<OnceCell<Result<Classes, Arc<DataFusionError>>>>,
     metrics: ExecutionPlanMetricsSet,
@@ -46,26 +45,24 @@ pub struct CoverExec {
 }
 
 impl CoverExec {
-    /// Over individuals and classes, as [`CoverSpec`] says.
-    pub fn try_new(
-        spec: Arc<CoverSpec>,
-        individuals: Arc<dyn ExecutionPlan>,
-        classes: Arc<dyn ExecutionPlan>,
-    ) -> Result<Self> {
+    /// Over individuals, classes and hierarchies, as [`CoverSpec`] says.
+    pub fn try_new(spec: Arc<CoverSpec>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Self> {
+        if children.len() != 2 + spec.hierarchies() {
+            return internal_err!("CoverExec cannot have {} children", children.len());
+        }
         let columns = spec.columns.len() + usize::from(spec.keyed);
-        let widths = [&individuals, &classes].map(|plan| plan.schema().fields().len());
+        let widths = [0, 1].map(|child| children[child].schema().fields().len());
         if widths != [columns + 1, columns + 2] {
             return internal_err!("CoverExec cannot have {widths:?} columns");
         }
         let properties = properties(
             cover_schema(),
-            individuals.output_partitioning().partition_count(),
+            children[0].output_partitioning().partition_count(),
             EmissionType::Final,
         );
         Ok(Self {
             spec,
-            individuals,
-            classes,
+            children,
             known: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
@@ -80,8 +77,9 @@ impl CoverExec {
 
 impl DisplayAs for CoverExec {
     fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = format!("[{}]", self.spec.columns.join(", "));
-        show(t, f, "CoverExec", &[("columns", columns)])
+        let columns: Vec<_> = self.spec.columns.iter().map(|c| c.name.as_str()).collect();
+        let facts = [("columns", format!("[{}]", columns.join(", ")))];
+        show(t, f, "CoverExec", &facts)
     }
 }
 
@@ -95,18 +93,15 @@ impl ExecutionPlan for CoverExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.individuals, &self.classes]
+        self.children.iter().collect()
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        InputDistributionRequirements::new(vec![
-            Distribution::UnspecifiedDistribution,
-            Distribution::SinglePartition,
-        ])
+        others_whole(self.children.len())
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![true, false]
+        first_only(self.children.len())
     }
 
     fn apply_expressions(
@@ -120,11 +115,7 @@ impl ExecutionPlan for CoverExec {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let [individuals, classes] = children
-            .try_into()
-            .or_else(|_| internal_err!("CoverExec has two children"))?;
-        let spec = Arc::clone(&self.spec);
-        Ok(Arc::new(Self::try_new(spec, individuals, classes)?))
+        Ok(Arc::new(Self::try_new(Arc::clone(&self.spec), children)?))
     }
 
     fn execute(
@@ -136,16 +127,13 @@ impl ExecutionPlan for CoverExec {
             MemoryConsumer::new(format!("CoverExec[{partition}]")).register(context.memory_pool());
         let shared =
             MemoryConsumer::new("CoverExec[classes]".to_string()).register(context.memory_pool());
-        let mut input = self.individuals.execute(partition, Arc::clone(&context))?;
+        let mut input = self.children[0].execute(partition, Arc::clone(&context))?;
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let (spec, known) = (Arc::clone(&self.spec), Arc::clone(&self.known));
-        let classes = Arc::clone(&self.classes);
-        let individuals = self.individuals.schema();
+        let (spec, children) = (Arc::clone(&self.spec), self.children.clone());
+        let known = Arc::clone(&self.known);
         let stream = async_stream::try_stream! {
             let read = async {
-                let types = individuals.fields().iter().map(|f| f.data_type().clone());
-                let readers = types.map(|t| Reader::new().with_type(t)).collect();
-                Classes::read(&spec, &classes, readers, &context, shared).await.map_err(Arc::new)
+                Classes::read(&spec, &children, &context, shared).await.map_err(Arc::new)
             };
             let classes = known.get_or_init(|| read).await.as_ref();
             let classes = classes.map_err(|e| DataFusionError::Shared(Arc::clone(e)))?;
@@ -185,26 +173,29 @@ struct Classes {
 impl Classes {
     async fn read(
         spec: &CoverSpec,
-        plan: &Arc<dyn ExecutionPlan>,
-        readers: Vec<Reader>,
+        children: &[Arc<dyn ExecutionPlan>],
         context: &Arc<TaskContext>,
         reservation: MemoryReservation,
     ) -> Result<Self> {
-        let mut stream = plan.execute(0, Arc::clone(context))?;
-        let mut batches = vec![];
-        while let Some(batch) = stream.next().await {
-            let batch = batch?;
-            reservation.try_grow(4 * sliced_size(&batch))?;
-            batches.push(batch);
-        }
-        let table = concat_batches(&plan.schema(), &batches)?;
+        let table = collect(&children[1], context, &reservation).await?;
+        let individuals = children[0].schema();
+        let mut hierarchies = children[2..].iter();
         let mut columns = vec![];
-        for (at, (name, reader)) in spec.columns.iter().zip(readers).enumerate() {
+        for (at, asked) in spec.columns.iter().enumerate() {
+            let value_type = individuals.field(at).data_type();
+            let mut reader = Reader::new().with_type(value_type.clone());
+            if asked.labels
+                && let Some(hierarchy) = hierarchies.next()
+            {
+                let hierarchy = collect(hierarchy, context, &reservation).await?;
+                let labels = Labels::try_new(hierarchy.columns(), value_type)?;
+                reader = reader.with_labels(Arc::new(labels));
+            }
             // The reader's messages count cells and show none.
             let column = reader.read(table.column(1 + at)).map_err(|e| {
                 error::data(
                     &spec.function,
-                    format!("column '{name}' cannot be read: {e}"),
+                    format!("column '{}' cannot be read: {e}", asked.name),
                 )
             })?;
             columns.push(column);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Int64Array, RecordBatch,
 };
-use datafusion::arrow::compute::{cast, concat_batches};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, internal_err};
@@ -20,13 +20,13 @@ use datafusion::physical_plan::metrics::{
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
 use tokio::sync::OnceCell;
 
-use super::operator::{properties, show, sliced_size};
+use super::operator::{collect, first_only, others_whole, properties, show};
 use crate::error;
 use crate::generalized::{Cell, Interner, Labels, Reader, points};
 use crate::measure::{LossColumn, LossLevels, LossSpec, SCALE, loss_schema};
@@ -96,15 +96,11 @@ impl ExecutionPlan for LossExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let mut required = vec![Distribution::SinglePartition; self.children.len()];
-        required[0] = Distribution::UnspecifiedDistribution;
-        InputDistributionRequirements::new(required)
+        others_whole(self.children.len())
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        let mut benefits = vec![false; self.children.len()];
-        benefits[0] = true;
-        benefits
+        first_only(self.children.len())
     }
 
     fn apply_expressions(
@@ -220,22 +216,6 @@ impl Scales {
             _reservation: reservation,
         })
     }
-}
-
-async fn collect(
-    plan: &Arc<dyn ExecutionPlan>,
-    context: &Arc<TaskContext>,
-    reservation: &MemoryReservation,
-) -> Result<RecordBatch> {
-    let mut stream = plan.execute(0, Arc::clone(context))?;
-    let mut batches = vec![];
-    while let Some(batch) = stream.next().await {
-        let batch = batch?;
-        // The values, and as much again for the points or labels made of them.
-        reservation.try_grow(4 * sliced_size(&batch))?;
-        batches.push(batch);
-    }
-    Ok(concat_batches(&plan.schema(), &batches)?)
 }
 
 /// Cells that are remembered per column; then memory is given back and they are read again.

@@ -4,14 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, RecordBatch};
-use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::compute::{SortOptions, concat_batches};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayFormatType, Distribution, ExecutionPlan, InputDistributionRequirements, Partitioning,
+    PlanProperties,
+};
+use futures::StreamExt;
 
 /// Properties of an operator that promises nothing about order or partitioning but the number of partitions.
 pub(super) fn properties(
@@ -55,6 +61,35 @@ pub(super) fn only_child(
         (Some(child), None) => Ok(child),
         _ => internal_err!("expected one child"),
     }
+}
+
+/// Requires all children but the first, which streams, in one partition.
+pub(super) fn others_whole(children: usize) -> InputDistributionRequirements {
+    let mut required = vec![Distribution::SinglePartition; children];
+    required[0] = Distribution::UnspecifiedDistribution;
+    InputDistributionRequirements::new(required)
+}
+
+/// Whether more partitions of a child help: of the first only.
+pub(super) fn first_only(children: usize) -> Vec<bool> {
+    (0..children).map(|child| child == 0).collect()
+}
+
+/// All rows of a plan of one partition, with memory for what is made of them.
+pub(super) async fn collect(
+    plan: &Arc<dyn ExecutionPlan>,
+    context: &Arc<TaskContext>,
+    reservation: &MemoryReservation,
+) -> Result<RecordBatch> {
+    let mut stream = plan.execute(0, Arc::clone(context))?;
+    let mut batches = vec![];
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        // The values, and as much again for the points, cells or labels made of them.
+        reservation.try_grow(4 * sliced_size(&batch))?;
+        batches.push(batch);
+    }
+    Ok(concat_batches(&plan.schema(), &batches)?)
 }
 
 /// Shows an operator with its facts, on one line or, in a tree, one line each.

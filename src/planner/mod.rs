@@ -88,13 +88,9 @@ impl ExtensionPlanner for AnonymizePlanner {
                     UserDefinedLogicalNodeCore::schema(node),
                 )
             } else if let Some(node) = node.as_any().downcast_ref::<CoverNode>() {
-                let [individuals, classes] = physical_inputs else {
-                    return internal_err!("Cover has two inputs");
-                };
                 let plan: Arc<dyn ExecutionPlan> = Arc::new(CoverExec::try_new(
                     Arc::clone(node.spec()),
-                    Arc::clone(individuals),
-                    Arc::clone(classes),
+                    physical_inputs.to_vec(),
                 )?);
                 (
                     plan,

@@ -506,12 +506,13 @@ fn check_published_names(spec: &Spec) -> Result<()> {
 /// A column of the input in the type in which its hierarchy is looked up, and the levels above its values.
 pub(crate) fn check_levels(
     function: &str,
+    argument: &str,
     name: &str,
     input: &DFSchema,
     levels: &Levels,
 ) -> Result<(Expr, usize)> {
     let (column, from) = find_column(function, "column", name, input)?;
-    let refuse = |reason: String| error::argument(function, "by", reason);
+    let refuse = |reason: String| error::argument(function, argument, reason);
     let plain = plain_type(from).filter(qi_type_allowed);
     let plain =
         plain.ok_or_else(|| refuse(format!("cannot be for type {from}; allowed are {ALLOWED}")))?;

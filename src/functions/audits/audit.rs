@@ -5,7 +5,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::figures::{aggregate_classes, aggregate_individuals};
 use super::roles::Roles;
-use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, original, population};
+use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, loss, original, population};
 use crate::logical::{ClassesNode, report};
 use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
 
@@ -28,6 +28,7 @@ pub(super) const AUDIT: AuditEntry = AuditEntry {
         POPULATION_ID,
         ORIGINAL_ID,
         SAME_IDS,
+        loss::HIERARCHY,
     ],
     build,
 };
@@ -114,6 +115,12 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         if given.take(argument).is_some() {
             return Err(given.refuse(relation, format!("is missing beside {argument}")));
         }
+    }
+    if !roles.hierarchies.is_empty() && !has_population && !has_original {
+        return Err(given.refuse(
+            "original",
+            "or population is missing beside hierarchy, which says what labels stand for when tables are compared",
+        ));
     }
     if same_ids && !has_original {
         return Err(given.refuse("original", "is missing beside same_ids"));

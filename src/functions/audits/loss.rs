@@ -2,22 +2,20 @@
 
 mod sensitive;
 
-use std::sync::Arc;
-
 use datafusion::arrow::datatypes::DataType;
-use datafusion::catalog::MemTable;
 use datafusion::common::{Column, Result};
-use datafusion::datasource::provider_as_source;
 use datafusion::functions_aggregate::expr_fn::{count, max, min, sum};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
+use datafusion::logical_expr::{
+    Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, lit, try_cast,
+};
 
 use super::audit::PUBLISHED;
 use super::roles::{CLASS, INDIVIDUAL, find};
 use super::{AuditArgument, AuditEntry, Given, RelationEntry, class_tuple, classes};
 use crate::coding::Levels;
 use crate::functions::Argument;
-use crate::functions::hierarchy::{plan_levels, rows_of};
+use crate::functions::hierarchy::{plan_levels, plan_rows};
 use crate::generalized::is_generalized;
 use crate::logical::{LossNode, report};
 use crate::measure::{LossCall, LossColumn, LossLevels, LossSpec, Report, loss_schema};
@@ -54,10 +52,7 @@ pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
             name: "domain",
             help: "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']} (default: from the original)",
         },
-        AuditArgument {
-            name: "hierarchy",
-            help: "columns published as labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv'} (default: none)",
-        },
+        HIERARCHY,
         AuditArgument {
             name: "same_ids",
             help: "true if the published ids are those of the original, so that SA-NCP can be told per original value (default: false)",
@@ -68,6 +63,11 @@ pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
         },
     ],
     build,
+};
+
+pub(super) const HIERARCHY: AuditArgument = AuditArgument {
+    name: "hierarchy",
+    help: "columns published as labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv'} (default: none)",
 };
 
 /// Both tables with their roles.
@@ -109,6 +109,15 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         let (_, from) = find(given.function(), "qi", name, tables.original.schema())?;
         let (_, to) = find(given.function(), "qi", name, tables.published.schema())?;
         if Some(name) == tables.sensitive.as_ref() {
+            if is_list(to) {
+                return Err(given.refuse(
+                    "sensitive",
+                    format!(
+                        "names column '{name}', which has lists; publish a row per value: \
+                         (SELECT …, unnest({name}) AS {name} FROM published)"
+                    ),
+                ));
+            }
             // A sensitive column is usually published as it is, and then loses nothing.
             if hierarchy.is_none() && !is_generalized(to) {
                 continue;
@@ -152,10 +161,12 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             ));
         }
     };
+    let sensitive_as_is = tables.sensitive.is_some() && measured.len() == tables.qi.len();
     let call = LossCall {
         columns: measured,
         qi: tables.qi.len(),
         sensitive: tables.sensitive.is_some(),
+        sensitive_as_is,
         per_original_value: per_original.is_some(),
         hierarchies: spec
             .columns
@@ -172,6 +183,9 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         .cross_join(tables.sizes(Side::Original)?)?
         .cross_join(tables.sizes(Side::Published)?)?
         .cross_join(tables.classes()?)?;
+    if let Some(sensitive) = tables.sensitive.as_ref().filter(|_| sensitive_as_is) {
+        figures = figures.cross_join(tables.foreign_values(sensitive)?)?;
+    }
     if let Some(per_original) = per_original {
         figures = figures.cross_join(per_original)?;
     }
@@ -260,12 +274,13 @@ impl Tables {
 
     /// The rows of a hierarchy: as it was given, or for the values of the original table.
     fn levels(&self, name: &str, levels: &Levels) -> Result<LogicalPlan> {
-        let Some(taxonomy) = levels.tree() else {
-            return plan_levels(self.function, self.original.clone(), name, levels);
-        };
-        let rows = rows_of(taxonomy)?;
-        let rows = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
-        LogicalPlanBuilder::scan("hierarchy", provider_as_source(Arc::new(rows)), None)?.build()
+        match levels.tree() {
+            Some(taxonomy) => plan_rows(taxonomy),
+            None => {
+                let original = self.original.clone();
+                plan_levels(self.function, "hierarchy", original, name, levels)
+            }
+        }
     }
 
     /// The different values of a column of the original table, or the smallest and the largest one.
@@ -332,6 +347,38 @@ impl Tables {
             .project(vec![
                 float("__records", &records),
                 float("__individuals", &individuals),
+            ])?
+            .build()
+    }
+
+    /// How many different values of a published column the original does not have: labels, most likely.
+    fn foreign_values(&self, name: &str) -> Result<LogicalPlan> {
+        let (_, wanted) = find(self.function, "sensitive", name, self.original.schema())?;
+        let values = |side: Side| -> Result<LogicalPlanBuilder> {
+            self.table(side)
+                .project(vec![self.column(side, name)?.alias("__value")])?
+                .filter(col("__value").is_not_null())?
+                .distinct()
+        };
+        let key = |value: Expr, name: &str| {
+            Expr::ScalarFunction(ScalarFunction::new_udf(class_tuple(), vec![value])).alias(name)
+        };
+        let known = values(Side::Original)?
+            .project(vec![key(col("__value"), "__known")])?
+            .build()?;
+        // What cannot be a value of the original's type is none of its values.
+        let typed = try_cast(col("__value"), wanted.clone());
+        values(Side::Published)?
+            .project(vec![key(typed, "__shown")])?
+            .join(
+                known,
+                JoinType::LeftAnti,
+                (vec!["__shown"], vec!["__known"]),
+                None,
+            )?
+            .aggregate(Vec::<Expr>::new(), vec![count(lit(1)).alias("__foreign")])?
+            .project(vec![
+                cast(col("__foreign"), DataType::Float64).alias("foreign_values"),
             ])?
             .build()
     }

@@ -10,8 +10,6 @@ use datafusion::logical_expr::{
 
 use super::roles::{CLASS, INDIVIDUAL, Roles, SENSITIVE, find};
 use super::{Given, class_tuple, value_hash};
-use crate::logical::CoverNode;
-use crate::measure::CoverSpec;
 
 /// The original table beside the published one.
 struct Original<'a> {
@@ -124,15 +122,11 @@ impl Original<'_> {
 
     /// Who is published without anybody in the original to stand for.
     fn covers(&self, same_ids: bool) -> Result<LogicalPlan> {
-        let spec = CoverSpec {
-            function: self.function.to_owned(),
-            columns: self.roles.qi.clone(),
-            keyed: true,
-        };
-        let inputs = vec![self.individuals(same_ids)?, self.classes(same_ids)?];
+        let people = self.individuals(same_ids)?;
+        let covers = self.roles.covers(people, self.classes(same_ids)?, true)?;
         let missing = col("individuals") - col("covered");
         let missing = when(missing.clone().gt(lit(0i64)), missing).otherwise(lit(0i64))?;
-        LogicalPlanBuilder::from(CoverNode::plan(spec, inputs)?)
+        LogicalPlanBuilder::from(covers)
             .aggregate(
                 vec![col("class"), col("key"), col("individuals")],
                 vec![sum(col("covered")).alias("covered")],

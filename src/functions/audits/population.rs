@@ -7,8 +7,6 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col,
 
 use super::Given;
 use super::roles::{CLASS, INDIVIDUAL, Roles, find};
-use crate::logical::CoverNode;
-use crate::measure::CoverSpec;
 
 /// The figures of a population, in one row of floats: one individual per row of it, or per `population_id`.
 pub(super) fn figures(
@@ -41,12 +39,7 @@ pub(super) fn figures(
     let people = people
         .aggregate(values, vec![count(lit(1)).alias("__weight")])?
         .build()?;
-    let spec = CoverSpec {
-        function: function.to_owned(),
-        columns: roles.qi.clone(),
-        keyed: false,
-    };
-    let covers = CoverNode::plan(spec, vec![people, sized_classes(roles)?])?;
+    let covers = roles.covers(people, sized_classes(roles)?, false)?;
     let float = |expr: Expr| cast(expr, DataType::Float64);
     // A population in which fewer fit than are published is not one; their number is then that of the class.
     let short = col("covered").lt(col("individuals"));

@@ -7,7 +7,12 @@ use datafusion::logical_expr::expr::{Case, ScalarFunction};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
 
 use super::{Given, class_tuple};
+use crate::coding::Levels;
 use crate::error;
+use crate::functions::hierarchy::plan_rows;
+use crate::logical::CoverNode;
+use crate::measure::{CoverColumn, CoverSpec};
+use crate::spec::check_levels;
 use crate::table::Categories;
 
 pub(super) const CLASS: &str = "__class";
@@ -26,6 +31,8 @@ pub(super) struct Roles {
     sensitive_type: DataType,
     /// Columns without a role.
     pub others: Vec<String>,
+    /// The hierarchies of quasi-identifiers that are published as labels.
+    pub hierarchies: Vec<(String, Levels)>,
 }
 
 impl Roles {
@@ -79,6 +86,14 @@ impl Roles {
             let (column, data_type) = find(function, "sensitive", &sensitive, schema)?;
             (column, data_type.clone())
         };
+        let hierarchies = given.hierarchies();
+        if let Some((name, _)) = hierarchies.iter().find(|(name, _)| !qi.contains(name)) {
+            let reason = match *name == sensitive.name {
+                true => "sensitive values are compared as they are",
+                false => "it is none of the columns in qi",
+            };
+            return Err(given.refuse("hierarchy", format!("cannot be of '{name}': {reason}")));
+        }
         Ok(Self {
             function,
             id: id.map(|(column, data_type)| (column, data_type.clone())),
@@ -86,6 +101,7 @@ impl Roles {
             sensitive,
             sensitive_type,
             others,
+            hierarchies,
             table,
         })
     }
@@ -156,6 +172,37 @@ impl Roles {
     pub fn members(&self) -> Result<LogicalPlan> {
         let columns = [self.class()?].into_iter().chain(self.individual());
         self.project(columns.collect())
+    }
+
+    /// Who of another table fits into which class. With a key beside the values of both, only where keys are equal.
+    pub fn covers(
+        &self,
+        people: LogicalPlan,
+        classes: LogicalPlan,
+        keyed: bool,
+    ) -> Result<LogicalPlan> {
+        let mut spec = CoverSpec {
+            function: self.function.to_owned(),
+            columns: vec![],
+            keyed,
+        };
+        let mut hierarchies = vec![];
+        for name in &self.qi {
+            let mut labels = false;
+            if let Some((_, levels)) = self.hierarchies.iter().find(|(column, _)| column == name) {
+                // Labels of built-in hierarchies say themselves what they stand for.
+                let column = format!("__{name}");
+                check_levels(self.function, "hierarchy", &column, people.schema(), levels)?;
+                hierarchies.extend(levels.tree().map(|tree| plan_rows(tree)).transpose()?);
+                labels = levels.tree().is_some();
+            }
+            spec.columns.push(CoverColumn {
+                name: name.clone(),
+                labels,
+            });
+        }
+        let inputs = [people, classes].into_iter().chain(hierarchies);
+        CoverNode::plan(spec, inputs.collect())
     }
 
     /// Every sensitive value with its number of records and, where there are some, its category.

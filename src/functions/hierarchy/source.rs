@@ -87,12 +87,13 @@ pub(in super::super) fn rows_of(taxonomy: &Taxonomy) -> Result<RecordBatch> {
 pub(in super::super) fn load(state: &SessionState, name: &str) -> Result<Taxonomy> {
     let (state, owned) = (state.clone(), name.to_owned());
     let rows = input::wait(async move {
-        if let Some(table) = input::registered(&state, &owned).await? {
-            return table_rows(state, table).await;
-        }
+        // First of all: some sessions take the path of a file for a table, whose first row would be its header.
         let path = owned.to_ascii_lowercase();
         if [".csv", ".txt"].iter().any(|end| path.ends_with(end)) {
             return csv_rows(&state, &owned).await;
+        }
+        if let Some(table) = input::registered(&state, &owned).await? {
+            return table_rows(state, table).await;
         }
         let table = input::files_or_refusal(&state, &owned).await?;
         table_rows(state, table).await

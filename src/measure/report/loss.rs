@@ -14,6 +14,8 @@ pub struct LossCall {
     pub qi: usize,
     /// Whether a sensitive column was named.
     pub sensitive: bool,
+    /// Whether it is taken as published as it is.
+    pub sensitive_as_is: bool,
     /// Whether SA-NCP is known per original value.
     pub per_original_value: bool,
     /// Whether each column has a hierarchy.
@@ -23,6 +25,11 @@ pub struct LossCall {
     /// The k of CAVG, if the call says one.
     pub k: Option<u64>,
 }
+
+const SA_NCP: &str = "SA-NCP: mean over published sensitive values, dropped ones lost";
+
+const FOREIGN: &str = "unknown: sensitive values are published that the original does not have; \
+    if they are labels, say what they stand for, hierarchy => {disease: 'diseases.csv'}";
 
 /// What one column loses, dropped records included.
 struct ColumnLoss {
@@ -35,7 +42,9 @@ struct ColumnLoss {
 
 /// The rows of an information loss.
 pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
-    let sizes = Sizes::new(figures, call.columns.len() > call.qi);
+    // Values that the original does not have are labels of which nobody said what they stand for.
+    let foreign = call.sensitive_as_is && figures.get("foreign_values").is_some_and(|n| n > 0.0);
+    let sizes = Sizes::new(figures, foreign || call.columns.len() > call.qi);
     let columns: Vec<ColumnLoss> = (0..call.columns.len())
         .map(|at| column_loss(at, figures, &sizes))
         .collect();
@@ -95,16 +104,12 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
         "QID-NCP, by range: mean over cells",
     );
     if call.sensitive {
-        let loss = match sensitive.first() {
-            Some(column) => column.ncp_count,
-            None => sizes.with_dropped(Some(0.0)),
+        let (loss, note) = match sensitive.first() {
+            Some(column) => (column.ncp_count, SA_NCP),
+            None if foreign => (None, FOREIGN),
+            None => (sizes.with_dropped(Some(0.0)), SA_NCP),
         };
-        rows.add(
-            "sa_ncp",
-            None,
-            loss,
-            "SA-NCP: mean over published sensitive values, dropped ones lost",
-        );
+        rows.add("sa_ncp", None, loss, note);
     }
     if call.per_original_value {
         rows.add(
