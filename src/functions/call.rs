@@ -306,30 +306,9 @@ fn read_hierarchies(
 
 /// The categories of the sensitive column, or a map from sensitive columns to theirs.
 fn read_categories(spec: Spec, value: &Argument, load: &mut dyn Load) -> Result<Spec, Refusal> {
-    let sensitive = spec.sensitive().to_vec();
-    let per_column = match (value, sensitive.as_slice()) {
-        (Argument::Map(entries), sensitive) => {
-            let of_column = |(name, _): &(String, Argument)| sensitive.contains(name);
-            !entries.is_empty() && entries.iter().all(of_column)
-        }
-        _ => false,
-    };
-    match (value, sensitive.as_slice()) {
-        (Argument::Map(entries), _) if per_column => {
-            entries.iter().try_fold(spec, |spec, (column, value)| {
-                let read = categories::read(value, load);
-                let read = read.map_err(|r| Refusal::Reason(format!("of '{column}' {r}")))?;
-                Ok(spec.with_categories(column, read))
-            })
-        }
-        (_, [column]) => {
-            let read = categories::read(value, load).map_err(Refusal::Reason)?;
-            Ok(spec.with_categories(column, read))
-        }
-        // That the sensitive column is missing is said when the columns are looked up.
-        (_, []) => Ok(spec),
-        _ => Err("must map each of the sensitive columns to its categories".into()),
-    }
+    let read = categories::read_each(value, spec.sensitive(), load).map_err(Refusal::Reason)?;
+    let with = |spec: Spec, (column, categories)| spec.with_categories(column, categories);
+    Ok(read.into_iter().fold(spec, with))
 }
 
 fn read_domains(mut spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Refusal> {

@@ -42,6 +42,34 @@ pub(super) fn read(value: &Argument, load: &mut dyn Load) -> Result<Categories, 
     Categories::from_lists(&lists).map_err(|e| format!("cannot be used: {e}"))
 }
 
+/// The categories of each sensitive column that has them: those of the only one, or a map from columns to theirs; else what
+/// is wrong.
+pub(super) fn read_each(
+    value: &Argument,
+    sensitive: &[String],
+    load: &mut dyn Load,
+) -> Result<Vec<(String, Categories)>, String> {
+    let entries = match value {
+        Argument::Map(entries) => entries.as_slice(),
+        _ => &[],
+    };
+    if !entries.is_empty() && entries.iter().all(|(name, _)| sensitive.contains(name)) {
+        let of_column = |(column, value): &(String, Argument)| match read(value, load) {
+            Ok(read) => Ok((column.clone(), read)),
+            Err(reason) => Err(format!("of '{column}' {reason}")),
+        };
+        return entries.iter().map(of_column).collect();
+    }
+    match sensitive {
+        [column] => Ok(vec![(column.clone(), read(value, load)?)]),
+        // That the sensitive column is missing is said when the columns are looked up.
+        [] => Ok(vec![]),
+        _ => Err(format!(
+            "must map each of the sensitive columns to its categories, not {value}"
+        )),
+    }
+}
+
 fn values(list: &Argument) -> Option<Vec<String>> {
     match list {
         Argument::List(values) => values.iter().map(Argument::plain).collect(),

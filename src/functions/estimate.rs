@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::sqlparser::ast::Select;
 
 use super::Argument;
 use super::measure::{MeasureCall, MeasureEntry, ToExpr};
@@ -52,37 +53,56 @@ fn refuse(message: impl AsRef<str>) -> DataFusionError {
     error::call(NAME, message)
 }
 
+/// What a query must be.
+const SHAPE: &str = "SELECT count(*) or count(DISTINCT …) FROM published [WHERE …] [GROUP BY …]";
+
 /// Plans a call.
-fn plan(mut call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
-    let mut sql = None;
-    let mut options = Options::new(call.hierarchies);
-    for (name, value) in &call.arguments {
-        match (name.as_str(), value) {
-            ("query", Argument::Text(text)) => sql = Some(text.clone()),
-            ("query", _) => {
-                let message = format!("must be a count query in quotes, not {value}");
-                return Err(error::argument(NAME, name, message));
+fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
+    let asked = Asked::read(&ENTRY, SHAPE, call)?;
+    let schema = original_schema(asked.published.schema())?;
+    let query = Query::read(*asked.select, &schema, asked.options.id.as_deref(), to_expr)?;
+    plan::plan(asked.published, query, &asked.options)
+}
+
+/// A call with a query over a published table.
+struct Asked {
+    select: Box<Select>,
+    /// The table under the name that the query gives it.
+    published: LogicalPlan,
+    options: Options,
+}
+
+impl Asked {
+    /// Reads a call of a function whose queries have a shape.
+    fn read(entry: &MeasureEntry, shape: &str, mut call: MeasureCall) -> Result<Self> {
+        let function = entry.name;
+        let (mut sql, mut options) = (None, Options::new(call.hierarchies));
+        for (name, value) in &call.arguments {
+            match (name.as_str(), value) {
+                ("query", Argument::Text(text)) => sql = Some(text.clone()),
+                ("query", _) => {
+                    let message = format!("must be {shape} in quotes, not {value}");
+                    return Err(error::argument(function, name, message));
+                }
+                _ if options.read(function, name, value)? => {}
+                _ => return Err(entry.unknown(name, Options::NAMES)),
             }
-            _ if options.read(NAME, name, value)? => {}
-            _ => return Err(ENTRY.unknown(name, Options::NAMES)),
         }
+        let sql = sql.ok_or_else(|| {
+            let message = format!("is missing: give {shape} in quotes after the published table");
+            error::argument(function, "query", message)
+        })?;
+        let Some(published) = call.relations.pop() else {
+            return Err(error::argument(function, "published", "is missing"));
+        };
+        let (select, table) = query::parse(function, shape, &sql)?;
+        let published = LogicalPlanBuilder::from(published).alias(table)?.build()?;
+        Ok(Self {
+            options: options.checked(function, published.schema())?,
+            select,
+            published,
+        })
     }
-    let Some(sql) = sql else {
-        return Err(error::argument(
-            NAME,
-            "query",
-            "is missing: give a count query in quotes after the published table",
-        ));
-    };
-    let Some(published) = call.relations.pop() else {
-        return Err(error::argument(NAME, "published", "is missing"));
-    };
-    let (select, table) = query::parse(&sql)?;
-    let published = LogicalPlanBuilder::from(published).alias(table)?.build()?;
-    let options = options.checked(NAME, published.schema())?;
-    let schema = original_schema(published.schema())?;
-    let query = Query::read(*select, &schema, options.id.as_deref(), to_expr)?;
-    plan::plan(published, query, &options)
 }
 
 /// The schema as it was before generalization: the query is written as if the table still had it, and the engine checks

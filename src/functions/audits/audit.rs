@@ -78,7 +78,7 @@ pub(super) const C: AuditArgument = AuditArgument {
 
 fn build(given: &mut Given) -> Result<LogicalPlan> {
     let roles = Roles::take(given)?;
-    let categories = given.categories();
+    let categories = given.categories(roles.sensitive_name());
     let c = given.fraction("c")?.unwrap_or((3, 1));
     let versus = classes::take_versus(given)?;
     let spec = ClassesSpec {

@@ -122,7 +122,7 @@ pub(super) fn seeded(given: &mut Given, mut spec: ClassesSpec) -> Result<Classes
 
 fn audit_classes(given: &mut Given) -> Result<LogicalPlan> {
     let roles = Roles::take(given)?;
-    let categories = given.categories();
+    let categories = given.categories(roles.sensitive_name());
     let c = given.fraction("c")?.unwrap_or((3, 1));
     let versus = take_versus(given)?;
     let spec = ClassesSpec {

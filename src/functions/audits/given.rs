@@ -16,7 +16,8 @@ pub struct Given {
     entry: &'static AuditEntry,
     relations: Vec<(String, LogicalPlan)>,
     named: Vec<(String, Argument)>,
-    categories: Option<Categories>,
+    /// Of each sensitive column that has some.
+    categories: Vec<(String, Categories)>,
     hierarchies: Vec<(String, Levels)>,
 }
 
@@ -57,11 +58,16 @@ impl Given {
             let at = named.iter().position(|(n, _)| n == name)?;
             Some(named.swap_remove(at).1)
         };
-        let categories = take("categories")
-            .map(|value| categories::read(&value, load))
+        let categories = take("categories");
+        let hierarchies = take("hierarchy");
+        let sensitive = named.iter().find(|(n, _)| n == "sensitive");
+        let sensitive = sensitive.and_then(|(_, value)| value.names());
+        let sensitive = sensitive.unwrap_or_default();
+        let categories = categories
+            .map(|value| categories::read_each(&value, &sensitive, load))
             .transpose()
             .map_err(|reason| error::argument(entry.name, "categories", reason))?;
-        let hierarchies = take("hierarchy")
+        let hierarchies = hierarchies
             .map(|value| hierarchy::read_map(&value, load))
             .transpose()
             .map_err(|reason| error::argument(entry.name, "hierarchy", reason))?;
@@ -69,7 +75,7 @@ impl Given {
             entry,
             relations,
             named,
-            categories,
+            categories: categories.unwrap_or_default(),
             hierarchies: hierarchies.unwrap_or_default(),
         })
     }
@@ -97,9 +103,10 @@ impl Given {
         Some(self.named.swap_remove(at).1)
     }
 
-    /// The categories of sensitive values.
-    pub fn categories(&mut self) -> Option<Categories> {
-        self.categories.take()
+    /// The categories of a sensitive column.
+    pub fn categories(&mut self, column: &str) -> Option<Categories> {
+        let at = self.categories.iter().position(|(of, _)| of == column)?;
+        Some(self.categories.swap_remove(at).1)
     }
 
     /// The hierarchies of columns that are published as labels.

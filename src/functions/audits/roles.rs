@@ -38,10 +38,21 @@ pub(super) struct Roles {
 impl Roles {
     /// Takes the table and its roles from a call.
     pub fn take(given: &mut Given) -> Result<Self> {
+        let sensitive = given.column("sensitive")?;
+        let mut each = Self::take_with(given, &Vec::from_iter(sensitive))?;
+        Ok(each.remove(0))
+    }
+
+    /// Takes the table and its roles from a call, once for each of its sensitive columns, of which there is one at least.
+    pub fn take_each(given: &mut Given) -> Result<Vec<Self>> {
+        let sensitive = given.columns("sensitive")?;
+        Self::take_with(given, &sensitive)
+    }
+
+    fn take_with(given: &mut Given, sensitive: &[String]) -> Result<Vec<Self>> {
         let table = given.relation("published")?;
         let (id, alone) = (given.column("id")?, given.flag("one_row_per_individual")?);
         let qi = given.columns("qi")?;
-        let sensitive = given.column("sensitive")?;
         match (&id, alone) {
             (None, false) => {
                 return Err(given.refuse(
@@ -60,15 +71,15 @@ impl Roles {
         if qi.is_empty() {
             return Err(given.refuse("qi", "is missing: name the columns an attacker may know"));
         }
-        let Some(sensitive) = sensitive else {
+        if sensitive.is_empty() {
             return Err(given.refuse("sensitive", "is missing: name the column to protect"));
-        };
+        }
         let function = given.function();
         let schema = table.schema();
         let mut roles: Vec<(&str, &String)> = vec![];
         roles.extend(id.iter().map(|name| ("id", name)));
         roles.extend(qi.iter().map(|name| ("qi", name)));
-        roles.push(("sensitive", &sensitive));
+        roles.extend(sensitive.iter().map(|name| ("sensitive", name)));
         for (i, (role, name)) in roles.iter().enumerate() {
             find(function, role, name, schema)?;
             if let Some((other, _)) = roles[..i].iter().find(|(_, n)| n == name) {
@@ -80,30 +91,31 @@ impl Roles {
         }
         let others = schema.fields().iter().map(|f| f.name());
         let others = others.filter(|name| !roles.iter().any(|(_, n)| n == name));
-        let others = others.cloned().collect();
+        let others: Vec<String> = others.cloned().collect();
         let id = id.map(|id| find(function, "id", &id, schema)).transpose()?;
-        let (sensitive, sensitive_type) = {
-            let (column, data_type) = find(function, "sensitive", &sensitive, schema)?;
-            (column, data_type.clone())
-        };
+        let id = id.map(|(column, data_type)| (column, data_type.clone()));
         let hierarchies = given.hierarchies();
         if let Some((name, _)) = hierarchies.iter().find(|(name, _)| !qi.contains(name)) {
-            let reason = match *name == sensitive.name {
+            let reason = match sensitive.contains(name) {
                 true => "sensitive values are compared as they are",
                 false => "it is none of the columns in qi",
             };
             return Err(given.refuse("hierarchy", format!("cannot be of '{name}': {reason}")));
         }
-        Ok(Self {
-            function,
-            id: id.map(|(column, data_type)| (column, data_type.clone())),
-            qi,
-            sensitive,
-            sensitive_type,
-            others,
-            hierarchies,
-            table,
-        })
+        let with = |sensitive: &String| {
+            let (column, data_type) = find(function, "sensitive", sensitive, schema)?;
+            Ok(Self {
+                function,
+                table: table.clone(),
+                id: id.clone(),
+                qi: qi.clone(),
+                sensitive: column,
+                sensitive_type: data_type.clone(),
+                others: others.clone(),
+                hierarchies: hierarchies.clone(),
+            })
+        };
+        sensitive.iter().map(with).collect()
     }
 
     /// Whether every record is an individual of its own.

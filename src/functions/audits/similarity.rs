@@ -5,48 +5,79 @@ use datafusion::functions_aggregate::expr_fn::count_distinct;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
 
 use super::audit::{CATEGORIES, PUBLISHED};
-use super::classes::{ID, ONE_ROW, QI, SEED, SENSITIVE, seeded, spec};
+use super::classes::{ID, ONE_ROW, QI, SEED, seeded, spec};
 use super::roles::{CLASS, Roles};
-use super::{AuditEntry, Given};
+use super::{AuditArgument, AuditEntry, Given};
 use crate::logical::ClassesNode;
 use crate::measure::ClassesSpec;
+use crate::table::Categories;
+
+const SENSITIVE_COLUMNS: AuditArgument = AuditArgument {
+    name: "sensitive",
+    help: "the columns to protect, one or several, each with categories",
+};
 
 /// The entry of `similarity_attack`.
 pub(super) const SIMILARITY_ATTACK: AuditEntry = AuditEntry {
     name: "similarity_attack",
-    help: "the classes whose sensitive values fall into one category, and whom they expose",
+    help: "the classes whose values of a sensitive column fall into one category, and whom they expose",
     relations: &[PUBLISHED],
-    arguments: &[ID, ONE_ROW, QI, SENSITIVE, CATEGORIES, SEED],
+    arguments: &[ID, ONE_ROW, QI, SENSITIVE_COLUMNS, CATEGORIES, SEED],
     build,
 };
 
-/// A class is vulnerable if all of its known values have one category (Sun 2010, Section 7.1.2); those who have such a
-/// value are exposed.
+/// A class is vulnerable if all of its known values of a column have one category (Sun 2010, Section 7.1.2); those who
+/// have such a value are exposed.
 fn build(given: &mut Given) -> Result<LogicalPlan> {
-    let roles = Roles::take(given)?;
-    let Some(categories) = given.categories() else {
-        return Err(given.refuse(
-            "categories",
-            "is missing: list the categories of the sensitive values, the most sensitive first",
-        ));
-    };
-    let spec = ClassesSpec {
-        categories: true,
-        ..spec(given, &roles)?
-    };
-    let spec = seeded(given, spec)?;
+    let columns = Roles::take_each(given)?;
+    let first = spec(given, &columns[0])?;
+    let key = seeded(given, first)?.key;
+    let mut attacks = vec![];
+    for roles in &columns {
+        let Some(categories) = given.categories(roles.sensitive_name()) else {
+            return Err(given.refuse("categories", missing(&columns, roles)));
+        };
+        let spec = ClassesSpec {
+            categories: true,
+            key: key.clone(),
+            ..spec(given, roles)?
+        };
+        attacks.push(attack(roles, spec, &categories)?);
+    }
+    let first = LogicalPlanBuilder::from(attacks.remove(0));
+    attacks
+        .into_iter()
+        .try_fold(first, LogicalPlanBuilder::union)?
+        .alias(given.function())?
+        .build()
+}
+
+fn missing(columns: &[Roles], roles: &Roles) -> String {
+    let name = roles.sensitive_name();
+    match columns.len() {
+        1 => "is missing: list the categories of the sensitive values, the most sensitive first"
+            .to_owned(),
+        _ => format!(
+            "is missing for '{name}': give the categories of every sensitive column, {{{name}: …}}"
+        ),
+    }
+}
+
+/// The classes that one column makes vulnerable.
+fn attack(roles: &Roles, spec: ClassesSpec, categories: &Categories) -> Result<LogicalPlan> {
     let all = LogicalPlanBuilder::from(roles.members()?)
         .aggregate(
             Vec::<Expr>::new(),
             vec![count_distinct(col(CLASS)).alias("classes")],
         )?
         .build()?;
-    let inputs = vec![roles.records()?, roles.values(Some(&categories))?];
+    let inputs = vec![roles.records()?, roles.values(Some(categories))?];
     LogicalPlanBuilder::from(ClassesNode::plan(spec, inputs)?)
         .filter(col("categories").eq(lit(1i64)))?
         .cross_join(all)?
         .project(vec![
             col("class"),
+            lit(roles.sensitive_name()).alias("sensitive"),
             (col("category") + lit(1i64)).alias("category"),
             col("individuals"),
             col("records"),
@@ -55,6 +86,5 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             col("known_records").alias("exposed_records"),
             col("classes"),
         ])?
-        .alias(given.function())?
         .build()
 }

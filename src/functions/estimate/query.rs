@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::refuse;
+use crate::error;
 use crate::functions::measure::ToExpr;
 
 /// What is counted.
@@ -30,13 +31,11 @@ pub(in crate::functions) struct Query {
     pub keys: Vec<(Expr, String)>,
 }
 
-/// The SELECT of a query that has nothing else, and the name of its table.
-pub(super) fn parse(sql: &str) -> Result<(Box<Select>, String)> {
-    let unreadable = || {
-        refuse(
-            "the query must be SELECT count(*) or count(DISTINCT …) FROM published [WHERE …] [GROUP BY …]",
-        )
-    };
+/// The SELECT of a query that has nothing else, and the name of its table. The function that asks, and the shape of its
+/// queries, are for messages.
+pub(super) fn parse(function: &str, shape: &str, sql: &str) -> Result<(Box<Select>, String)> {
+    let refuse = |message: String| error::call(function, message);
+    let unreadable = || refuse(format!("the query must be {shape}"));
     let mut statements = DFParser::parse_sql(sql).map_err(|e| {
         refuse(format!(
             "the query cannot be parsed: {}",
@@ -60,17 +59,17 @@ pub(super) fn parse(sql: &str) -> Result<(Box<Select>, String)> {
         ..
     } = *query
     else {
-        return Err(refuse(
-            "WITH, ORDER BY and LIMIT belong around estimate(…), not into its query",
-        ));
+        return Err(refuse(format!(
+            "WITH, ORDER BY and LIMIT belong around {function}(…), not into its query"
+        )));
     };
     let SetExpr::Select(select) = *body else {
         return Err(unreadable());
     };
     if select.having.is_some() || select.distinct.is_some() || select.qualify.is_some() {
-        return Err(refuse(
-            "HAVING and DISTINCT belong around estimate(…), not into its query",
-        ));
+        return Err(refuse(format!(
+            "HAVING and DISTINCT belong around {function}(…), not into its query"
+        )));
     }
     let [from] = select.from.as_slice() else {
         return Err(unreadable());
@@ -89,7 +88,7 @@ pub(super) fn parse(sql: &str) -> Result<(Box<Select>, String)> {
         },
         _ => {
             return Err(refuse(
-                "the query counts in one published table, without joins and subqueries",
+                "the query reads one published table, without joins and subqueries".to_owned(),
             ));
         }
     };

@@ -22,13 +22,12 @@ use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 use datafusion::sql::sqlparser::ast::{GroupByExpr, Select, SelectItem};
 
+use super::Asked;
 use super::condition::Generalized;
 use super::formula::Formula;
 use super::plan::{Options, column_of, domain_of};
-use super::query;
 use super::share::{scalar, share};
 use crate::error;
-use crate::functions::Argument;
 use crate::functions::bucket_sum::{FIELDS, bucket_sum, fixed_sum};
 use crate::functions::known_fraction::known_fraction;
 use crate::functions::measure::{MeasureCall, MeasureEntry, ToExpr};
@@ -60,8 +59,11 @@ struct Attribute {
     semi: bool,
 }
 
+/// What a query must be.
+const SHAPE: &str = "SELECT sum(column) or count(*) FROM published [WHERE …]";
+
 /// What is asked for.
-struct Asked {
+struct Sum {
     /// The summed column, by its place among the attributes; individuals are counted without one.
     summed: Option<usize>,
     conditions: Vec<Expr>,
@@ -79,29 +81,12 @@ fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
     })
 }
 
-fn planned(mut call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
-    let (mut sql, mut options) = (None, Options::new(call.hierarchies));
-    for (name, value) in &call.arguments {
-        match (name.as_str(), value) {
-            ("query", Argument::Text(text)) => sql = Some(text.clone()),
-            ("query", _) => {
-                let message = format!("must be a query in quotes, not {value}");
-                return Err(error::argument(NAME, name, message));
-            }
-            _ if options.read(NAME, name, value)? => {}
-            _ => return Err(SUM.unknown(name, Options::NAMES)),
-        }
-    }
-    let Some(sql) = sql else {
-        let message = "is missing: give SELECT sum(…) FROM published WHERE … in quotes after the published table";
-        return Err(error::argument(NAME, "query", message));
-    };
-    let Some(published) = call.relations.pop() else {
-        return Err(error::argument(NAME, "published", "is missing"));
-    };
-    let (select, table) = query::parse(&sql)?;
-    let published = LogicalPlanBuilder::from(published).alias(table)?.build()?;
-    let options = options.checked(NAME, published.schema())?;
+fn planned(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
+    let Asked {
+        select,
+        published,
+        options,
+    } = Asked::read(&SUM, SHAPE, call)?;
     let attributes = attributes(published.schema());
     if attributes.is_empty() {
         return Err(error::argument(
@@ -111,8 +96,8 @@ fn planned(mut call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
         ));
     }
     let original = original_schema(published.schema(), &attributes)?;
-    let asked = Asked::read(*select, &original, &attributes, to_expr)?;
-    Estimator::new(published, &original, attributes, options)?.plan(asked)
+    let sum = Sum::read(*select, &original, &attributes, to_expr)?;
+    Estimator::new(published, &original, attributes, options)?.plan(sum)
 }
 
 /// The columns of a published table that have buckets.
@@ -159,15 +144,14 @@ fn original_schema(published: &DFSchema, attributes: &[Attribute]) -> Result<DFS
     DFSchema::new_with_metadata(fields, Default::default())
 }
 
-impl Asked {
+impl Sum {
     fn read(
         select: Select,
         original: &DFSchema,
         attributes: &[Attribute],
         to_expr: &mut ToExpr,
     ) -> Result<Self> {
-        let shape =
-            || refuse("the query must be SELECT sum(column) or count(*) FROM published [WHERE …]");
+        let shape = || refuse(format!("the query must be {SHAPE}"));
         let grouped = match &select.group_by {
             GroupByExpr::Expressions(groups, modifiers) => {
                 !groups.is_empty() || !modifiers.is_empty()
@@ -176,7 +160,7 @@ impl Asked {
         };
         if grouped {
             return Err(refuse(
-                "GROUP BY is not possible; ask for one group in WHERE",
+                "GROUP BY is not possible, because a table with buckets keeps no column as it is; ask for one group in WHERE",
             ));
         }
         let mut items = select.projection.into_iter();
@@ -311,7 +295,7 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    fn plan(mut self, asked: Asked) -> Result<LogicalPlan> {
+    fn plan(mut self, asked: Sum) -> Result<LogicalPlan> {
         let (mut formula, mut on_value) = (Formula::Constant(true), None::<Expr>);
         let summed = asked.summed.map(|at| self.attributes[at].name.clone());
         let generalized = Generalized::new(self.original, self.columns.clone());
