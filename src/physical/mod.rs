@@ -42,5 +42,6 @@ pub use individuals::IndividualsExec;
 pub use loss::LossExec;
 pub use profile::ProfileExec;
 pub use pseudonymize::PseudonymizeExec;
+pub(crate) use release::checked_rule;
 pub use report::ReportExec;
 pub use summary::Summary;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
@@ -16,9 +17,10 @@ use super::place::Place;
 use super::tables::Table;
 use super::writer::{Written, hex};
 use crate::measure::class_bytes;
+use crate::verify::FingerprintTally;
 
 /// Reading a file needs its bytes, and a row group as columns, codes and classes.
-const WORK_FACTOR: usize = 4;
+pub(super) const WORK_FACTOR: usize = 4;
 
 /// Reads all files of a table again, compares them with what was written, and verifies every row group.
 ///
@@ -31,18 +33,19 @@ pub(super) async fn check(
     pool: &Arc<dyn MemoryPool>,
 ) -> Result<Vec<FileEntry>> {
     let reservation = MemoryConsumer::new("publish").register(pool);
-    let mut last: Option<Vec<u8>> = None;
+    let mut seen = Seen::default();
     let mut entries = vec![];
     for file in files {
         let bytes = place.read(&place.path_of(&file.name)).await?;
         let bytes = bytes.ok_or_else(|| differs(file, "is gone"))?;
         reservation.try_resize(bytes.len())?;
-        let (file, table, previous) = (file.clone(), Arc::clone(table), last.take());
+        let (file, table) = (file.clone(), Arc::clone(table));
+        let mut before = std::mem::take(&mut seen);
         let pooled = reservation.new_empty();
         let task = SpawnedTask::spawn_blocking(move || {
             same_bytes(&file, &bytes)?;
             let grow = |bytes: usize| pooled.try_resize(WORK_FACTOR * bytes);
-            let (row_groups, last) = verify(&file, &bytes, &table, previous, &grow)?;
+            let row_groups = verify(&file, &bytes, &table, &mut before, &grow)?;
             let entry = FileEntry {
                 table: table.name.clone(),
                 path: file.name,
@@ -51,14 +54,17 @@ pub(super) async fn check(
                 bytes: file.bytes,
                 sha256: file.sha256,
             };
-            Ok::<_, DataFusionError>((entry, last))
+            Ok::<_, DataFusionError>((entry, before))
         });
-        let (entry, key) = task
+        let (entry, now) = task
             .join()
             .await
             .map_err(|_| exec_datafusion_err!("publish: the verification was interrupted"))??;
         entries.push(entry);
-        last = key;
+        seen = now;
+    }
+    if let Some(twin) = &table.twin {
+        twin.verify_whole(&seen.tally)?;
     }
     Ok(entries)
 }
@@ -73,14 +79,22 @@ fn same_bytes(file: &Written, bytes: &Bytes) -> Result<()> {
     Ok(())
 }
 
-/// Verifies the row groups of a file; returns their number and the key of the last class.
+/// What was seen of a table in the row groups so far.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The key of the last class.
+    last: Option<Vec<u8>>,
+    tally: FingerprintTally,
+}
+
+/// Verifies the row groups of a file; returns their number.
 fn verify(
     file: &Written,
     bytes: &Bytes,
     table: &Table,
-    mut last: Option<Vec<u8>>,
+    seen: &mut Seen,
     grow: &dyn Fn(usize) -> Result<()>,
-) -> Result<(u64, Option<Vec<u8>>)> {
+) -> Result<u64> {
     let broken = |e: &dyn std::fmt::Display| {
         internal_datafusion_err!("publish: {} cannot be read again: {e}", file.name)
     };
@@ -103,8 +117,10 @@ fn verify(
         let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>()?;
         let rows = concat_batches(&table.schema, &batches)?;
         records += rows.num_rows() as u64;
-        last = in_order(file, table, &rows, last)?;
-        table.verify(&rows)?;
+        seen.last = in_order(file, table, &rows, seen.last.take())?;
+        if let Some(twin) = &table.twin {
+            twin.verify(&rows, &mut seen.tally)?;
+        }
     }
     grow(0)?;
     if records != file.records {
@@ -113,10 +129,11 @@ fn verify(
             "holds another number of records than what was written",
         ));
     }
-    Ok((groups.len() as u64, last))
+    Ok(groups.len() as u64)
 }
 
-/// Checks that classes stand together and that none of them began in an earlier row group.
+/// Checks that classes stand together, that none of them began in an earlier row group, and that within a class rows
+/// stand in the order of what they show.
 fn in_order(
     file: &Written,
     table: &Table,
@@ -137,7 +154,17 @@ fn in_order(
     if !fresh || !sorted {
         return Err(differs(file, "splits a class"));
     }
-    Ok(Some(keys.value(keys.len() - 1).to_vec()))
+    let last = keys.value(keys.len() - 1).to_vec();
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(keys)];
+    columns.extend(table.order().map(|column| rows.column(column).clone()));
+    let fields = columns
+        .iter()
+        .map(|c| SortField::new(c.data_type().clone()));
+    let shown = RowConverter::new(fields.collect())?.convert_columns(&columns)?;
+    if (1..shown.num_rows()).any(|row| shown.row(row - 1) > shown.row(row)) {
+        return Err(differs(file, "has rows that are out of order"));
+    }
+    Ok(Some(last))
 }
 
 fn same_types(read: &SchemaRef, written: &Schema) -> bool {

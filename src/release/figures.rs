@@ -6,7 +6,7 @@ use datafusion::common::Result;
 use serde::Serialize;
 
 use super::manifest::Manifest;
-use super::measures::{Measuring, list, number, text};
+use super::measures::{Measuring, list, number, quoted_name, text};
 use crate::spec::INDIVIDUAL;
 
 /// Bars of a distribution.
@@ -60,7 +60,7 @@ impl Figures {
     pub(super) async fn gather(measuring: &Measuring, manifest: &Manifest) -> Result<Self> {
         let mut figures = Self {
             manifest: manifest.clone(),
-            class_sizes: class_sizes(measuring, &manifest.roles.qi).await?,
+            class_sizes: class_sizes(measuring).await?,
             query_errors: vec![],
             query_error_median: None,
             query_error_p95: None,
@@ -73,7 +73,7 @@ impl Figures {
             );
         }
         let published = measuring.published_schema().await?;
-        for column in measuring.compared() {
+        for column in measuring.generalized() {
             let field = published.field_with_name(&column)?;
             let found = match field.data_type() {
                 DataType::Struct(fields) => {
@@ -95,7 +95,7 @@ impl Figures {
     }
 
     async fn add_query_errors(&mut self, measuring: &Measuring) -> Result<()> {
-        let columns = measuring.compared();
+        let columns = measuring.queried();
         let ([sensitive], false) = (self.manifest.roles.sensitive.as_slice(), columns.is_empty())
         else {
             return Ok(());
@@ -132,13 +132,12 @@ impl Figures {
     }
 }
 
-/// Individuals by the size of their class, in ranges that double.
-async fn class_sizes(measuring: &Measuring, qi: &[String]) -> Result<Vec<Bar>> {
+/// Individuals by the size of their class or group, in ranges that double.
+async fn class_sizes(measuring: &Measuring) -> Result<Vec<Bar>> {
     let sql = format!(
         "SELECT CAST(size AS DOUBLE), CAST(people AS DOUBLE) \
-         FROM (SELECT individuals AS size, sum(individuals) AS people FROM audit_classes(published, {}) GROUP BY 1) \
-         ORDER BY size",
-        measuring.arguments(qi)
+         FROM (SELECT individuals AS size, sum(individuals) AS people FROM {} GROUP BY 1) ORDER BY size",
+        measuring.sizes()
     );
     let mut sizes: Vec<(f64, f64)> = vec![];
     for batch in measuring.query(&sql).await? {
@@ -323,10 +322,6 @@ fn who(manifest: &Manifest) -> String {
         Some(_) => format!("DISTINCT {INDIVIDUAL}, "),
         None => String::new(),
     }
-}
-
-fn quoted_name(column: &str) -> String {
-    format!("\"{}\"", column.replace('"', "\"\""))
 }
 
 fn range_label(from: f64, to: f64) -> String {

@@ -41,7 +41,9 @@ pub struct Manifest {
     pub truth: Truth,
     /// What was lost, as measured by `information_loss`.
     pub information_loss: Vec<Loss>,
-    /// The files.
+    /// The tables.
+    pub tables: Vec<TableEntry>,
+    /// Their files.
     pub files: Vec<FileEntry>,
 }
 
@@ -109,7 +111,7 @@ pub struct Counts {
     pub records_in: Count,
     /// Records that are published.
     pub records_out: u64,
-    /// Classes.
+    /// Classes, or groups.
     pub classes: u64,
 }
 
@@ -178,6 +180,18 @@ pub struct Loss {
     pub column: Option<String>,
     /// What was lost.
     pub value: Option<f64>,
+}
+
+/// A table of a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableEntry {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// Its records; a table without any has no file.
+    pub records: u64,
 }
 
 /// A file of a release.

@@ -2,27 +2,36 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{Float64Type, SchemaRef};
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
     MemorySchemaProvider,
 };
-use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
-use datafusion::datasource::ViewTable;
+use datafusion::common::{Result, TableReference, internal_datafusion_err};
+use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig};
-use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::prelude::SessionContext;
 
-use super::manifest::{FileEntry, Loss, Measure, Truth};
+use super::manifest::{FileEntry, Loss, Measure};
 use super::place::Place;
-use super::tables::sensitive;
+use super::tables::{Table, Tables, sensitive};
 use crate::physical::Summary;
-use crate::spec::{GivenDomain, INDIVIDUAL, Spec};
+use crate::spec::{
+    FingerprintRows, Form, GID, GROUP, GivenDomain, INDIVIDUAL, SUBTABLE, Spec, TIMES,
+    sensitive_tree,
+};
 
-/// A session of its own, in which the written files are `published` and the input is `original`.
+/// The files as they were written.
+const FILES: &str = "files";
+
+/// A session of its own, in which the written files are `published` and the input is `original`. Where sensitive values
+/// are published as labels, `labels` has a row for each value, with all labels above it.
 pub(super) struct Measuring {
     context: SessionContext,
     spec: Arc<Spec>,
@@ -33,23 +42,46 @@ impl Measuring {
         state: &SessionState,
         spec: &Arc<Spec>,
         place: &Place,
+        tables: &Tables,
         files: &[FileEntry],
         original: LogicalPlan,
     ) -> Result<Self> {
         let context = empty_session(state)?;
-        let urls = files.iter().map(|file| place.url_of(&file.path));
-        let options =
-            ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
-        let config = ListingTableConfig::new_with_multi_paths(urls.collect::<Result<_>>()?)
-            .with_listing_options(options)
-            .infer_schema(&context.state())
-            .await?;
-        context.register_table("published", Arc::new(ListingTable::try_new(config)?))?;
+        let mut read = vec![];
+        for table in &tables.all {
+            read.push(written(&context, place, table, files).await?);
+        }
+        let relation = tables.relation(read)?;
+        context.register_table(FILES, Arc::new(ViewTable::new(relation, None)))?;
         context.register_table("original", Arc::new(ViewTable::new(original, None)))?;
-        Ok(Self {
+        if let Some(labels) = labels(spec)? {
+            context.register_batch("labels", labels)?;
+        }
+        let measuring = Self {
             context,
             spec: Arc::clone(spec),
-        })
+        };
+        let published = measuring.context.sql(&measuring.published()).await?;
+        let published = ViewTable::new(published.into_unoptimized_plan(), None);
+        measuring
+            .context
+            .register_table("published", Arc::new(published))?;
+        Ok(measuring)
+    }
+
+    /// The relation that was written, with a row for each value where it has lists of them.
+    fn published(&self) -> String {
+        let form = self.spec.form();
+        let labelled = matches!(form, Some(Form::Fingerprints | Form::Combinations));
+        if !labelled || self.spec.fingerprint_rows == FingerprintRows::Records {
+            return format!("SELECT * FROM {FILES}");
+        }
+        let name = |column: &String| quoted_name(column);
+        let mut columns = vec![INDIVIDUAL.to_owned()];
+        columns.extend(self.spec.qi().iter().map(name));
+        let lists = self.spec.sensitive().iter().map(name);
+        columns.extend(lists.map(|column| format!("unnest({column}) AS {column}")));
+        format!("SELECT {} FROM {FILES}", columns.join(", "))
     }
 
     /// Runs SQL over `published` and `original`.
@@ -57,87 +89,123 @@ impl Measuring {
         self.context.sql(sql).await?.collect().await
     }
 
+    /// The same, as it comes.
+    pub async fn stream(&self, sql: &str) -> Result<SendableRecordBatchStream> {
+        self.context.sql(sql).await?.execute_stream().await
+    }
+
+    /// The pool that memory comes from.
+    pub fn memory(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(&self.context.runtime_env().memory_pool)
+    }
+
     /// The columns of the written files.
     pub async fn published_schema(&self) -> Result<SchemaRef> {
         Ok(self.context.table_provider("published").await?.schema())
     }
 
-    /// What the files attain, by `audit`. Refuses individuals in several classes and the like.
+    /// What the files attain, by `audit`, once for each sensitive column. Refuses individuals in several classes and the
+    /// like.
     pub async fn audit(&self) -> Result<Vec<Measure>> {
-        let sql = format!(
-            "SELECT section, measure, value, better, note FROM audit(published, {})",
-            self.arguments(self.spec.qi())
-        );
-        let measures = read_measures(&self.query(&sql).await?);
-        for measure in &measures {
-            let fault = measure.section == "faults" && measure.better.is_some();
-            if fault && measure.value.is_none_or(|value| value > 0.0) {
-                return Err(internal_datafusion_err!(
-                    "publish: nothing is published, because what was written has {}",
-                    measure.measure
-                ));
+        let columns = sensitive(&self.spec);
+        let mut found: Vec<Measure> = vec![];
+        for column in &columns {
+            let sql = format!(
+                "SELECT section, measure, value, better, note FROM audit(published, {})",
+                self.arguments(self.spec.qi(), Some(column))
+            );
+            for mut measure in read_measures(&self.query(&sql).await?) {
+                let fault = measure.section == "faults" && measure.better.is_some();
+                if fault && measure.value.is_none_or(|value| value > 0.0) {
+                    return Err(internal_datafusion_err!(
+                        "publish: nothing is published, because what was written has {}",
+                        measure.measure
+                    ));
+                }
+                let of_values =
+                    ["models", "values", "fingerprints"].contains(&measure.section.as_str());
+                if of_values && columns.len() > 1 {
+                    measure.section = format!("{} of {column}", measure.section);
+                }
+                let known = found
+                    .iter()
+                    .any(|m| (&m.section, &m.measure) == (&measure.section, &measure.measure));
+                if !known && measure.measure != "duplicate_records" {
+                    found.push(measure);
+                }
             }
         }
-        let shown = |m: &Measure| m.measure != "duplicate_records";
-        Ok(measures.into_iter().filter(shown).collect())
+        Ok(found)
     }
 
-    /// Whether everybody's published values cover his own, by `audit` with the input as original.
-    pub async fn truth(&self) -> Result<Truth> {
-        let columns = self.compared();
-        let same_ids = self.spec.id().is_some();
-        if columns.is_empty() {
-            return Ok(truth("not", columns, 0, 0));
-        }
-        let ids = if same_ids {
-            format!(", original_id => '{INDIVIDUAL}', same_ids => true")
-        } else {
-            String::new()
+    /// What groups and buckets attain, by `audit_buckets`.
+    pub async fn audit_buckets(&self) -> Result<Vec<Measure>> {
+        let sql = "SELECT coalesce('buckets of ' || attribute, 'groups'), measure, value, better, note \
+                   FROM audit_buckets(published) ORDER BY attribute NULLS FIRST";
+        let mut measures = read_measures(&self.query(sql).await?);
+        measures.extend(not_protected(&[
+            (
+                "membership",
+                "whoever looks like nobody in the table is known not to be in it",
+            ),
+            ("choices", "who keeps what secret is visible to everybody"),
+            (
+                "insiders",
+                "whoever knows the value of one in a bucket can rule it out for the others",
+            ),
+            (
+                "correlations",
+                "secrets of one person that rule each other out leave fewer values",
+            ),
+            OTHER_RELEASES,
+        ]));
+        Ok(measures)
+    }
+
+    /// The section `original` of an audit of some columns and a sensitive one, by name.
+    pub async fn against_original(
+        &self,
+        published: &str,
+        columns: &[String],
+        sensitive: &String,
+    ) -> Result<Audited> {
+        let ids = match self.spec.id() {
+            Some(_) => format!(", original_id => '{INDIVIDUAL}', same_ids => true"),
+            None => String::new(),
         };
         let sql = format!(
-            "SELECT section, measure, value, better, note FROM audit(published, {}, original => original{ids}) \
-             WHERE section = 'original'",
-            self.arguments(&columns)
+            "SELECT section, measure, value, better, note FROM audit({published}, {}{ids}) WHERE section = 'original'",
+            self.arguments(columns, Some(sensitive))
         );
-        let measures = read_measures(&self.query(&sql).await?);
-        let value = |name: &str| {
-            let found = measures.iter().find(|m| m.measure == name);
-            found.and_then(|m| m.value).ok_or_else(|| {
-                internal_datafusion_err!("publish: the audit has no measure '{name}'")
-            })
-        };
-        let (untrue, invented) = if same_ids {
-            (value("untrue_individuals")?, value("invented_records")?)
-        } else {
-            (value("untraceable_individuals")?, value("invented_values")?)
-        };
-        let added = value("added_individuals")?;
-        if untrue > 0.0 || invented > 0.0 || added > 0.0 {
-            return Err(exec_datafusion_err!(
-                "publish: nothing is published, because what was written is not true of the input when that is read \
-                 again: {untrue} individuals, {invented} records, {added} individuals too many; if the input changes \
-                 from one reading to the next, store it first"
-            ));
-        }
-        let checked = if same_ids { "exact" } else { "possible" };
-        Ok(truth(checked, columns, untrue as u64, invented as u64))
+        Ok(Audited(read_measures(&self.query(&sql).await?)))
+    }
+
+    /// The first number of the first row.
+    pub async fn number(&self, sql: &str) -> Result<f64> {
+        let batches = self.query(sql).await?;
+        let found = batches.iter().find_map(|batch| number(batch, 0, 0));
+        found.ok_or_else(|| internal_datafusion_err!("publish: a comparison has no result"))
     }
 
     /// What was lost: of all columns as the algorithm counted it, and column by column from the files.
     pub async fn loss(&self, summary: &Summary) -> Result<Vec<Loss>> {
+        if self.spec.is_anatomy() {
+            // Every value is as it was; what is lost is which belong together.
+            return Ok(vec![]);
+        }
         let mut losses = vec![Loss {
             measure: "information_loss".to_owned(),
             column: None,
             value: Some(rounded(summary.information_loss)),
         }];
         let columns = self.compared();
-        if columns.is_empty() {
+        if columns.is_empty() || self.spec.form() == Some(Form::Buckets) {
             return Ok(losses);
         }
         let sql = format!(
             "SELECT measure, \"column\", value FROM information_loss(original, published, {}{}) \
              WHERE better IS NOT NULL AND measure NOT IN ('dm', 'dropped_records', 'dropped_individuals')",
-            self.arguments(&columns),
+            self.arguments(&columns, only(self.spec.sensitive())),
             self.domains(&columns),
         );
         for batch in self.query(&sql).await? {
@@ -158,20 +226,50 @@ impl Measuring {
         self.spec.qi().iter().filter(plain).cloned().collect()
     }
 
+    /// Quasi-identifiers that random queries can be asked about. What is in buckets cannot be counted with the rest.
+    pub fn queried(&self) -> Vec<String> {
+        match self.spec.form() {
+            Some(Form::Buckets) => vec![],
+            _ => self.compared(),
+        }
+    }
+
+    /// Quasi-identifiers that are published as intervals or sets for everybody.
+    pub fn generalized(&self) -> Vec<String> {
+        match self.spec.form() {
+            Some(Form::Anatomy) => vec![],
+            _ => self.queried(),
+        }
+    }
+
+    /// The individuals of each class or group, as a relation.
+    pub fn sizes(&self) -> String {
+        match self.spec.form() {
+            Some(Form::Buckets) => format!(
+                "(SELECT count(*) AS individuals FROM published WHERE {INDIVIDUAL} IS NOT NULL GROUP BY {GROUP})"
+            ),
+            Some(Form::Anatomy) => format!(
+                "(SELECT sum({TIMES}) AS individuals FROM published WHERE {SUBTABLE} = 'sa' GROUP BY {GID})"
+            ),
+            _ => {
+                let first = self.spec.sensitive().first();
+                let arguments = self.arguments(self.spec.qi(), first);
+                format!("audit_classes(published, {arguments})")
+            }
+        }
+    }
+
     /// Roles as arguments of a measuring function.
-    pub fn arguments(&self, qi: &[String]) -> String {
+    pub fn arguments(&self, qi: &[String], sensitive: Option<&String>) -> String {
         let who = match self.spec.id() {
             Some(_) => format!("id => '{INDIVIDUAL}'"),
             None => "one_row_per_individual => true".to_owned(),
         };
-        let sensitive = match sensitive(&self.spec).as_slice() {
-            [one] => quoted(one),
-            several => list(several),
-        };
-        format!("{who}, qi => {}, sensitive => {sensitive}", list(qi))
+        let sensitive = sensitive.map(|column| format!(", sensitive => {}", quoted(column)));
+        format!("{who}, qi => {}{}", list(qi), sensitive.unwrap_or_default())
     }
 
-    /// Which columns hold names, and the domains that were stated.
+    /// Which columns hold names, the domains that were stated, and the labels of sensitive values.
     pub fn domains(&self, columns: &[String]) -> String {
         let names = self.spec.categorical().iter();
         let names: Vec<_> = names.filter(|c| columns.contains(c)).cloned().collect();
@@ -194,23 +292,103 @@ impl Measuring {
                 } else {
                     list(&values)
                 };
-                format!("\"{}\": {values}", column.replace('"', "\"\""))
+                format!("{}: {values}", quoted_name(column))
             })
             .collect();
         if !stated.is_empty() {
             arguments += &format!(", domain => {{{}}}", stated.join(", "));
         }
+        if sensitive_tree(&self.spec).is_some() {
+            let labelled = sensitive(&self.spec);
+            let labelled = labelled
+                .iter()
+                .map(|c| format!("{}: labels", quoted_name(c)));
+            let labelled: Vec<_> = labelled.collect();
+            arguments += &format!(", hierarchy => {{{}}}", labelled.join(", "));
+        }
         arguments
     }
 }
 
-fn truth(checked: &str, columns: Vec<String>, untrue: u64, invented: u64) -> Truth {
-    Truth {
-        checked: checked.to_owned(),
-        columns,
-        untrue_individuals: untrue,
-        invented_records: invented,
+/// The files of a table as a plan; a table without rows has none.
+async fn written(
+    context: &SessionContext,
+    place: &Place,
+    table: &Table,
+    files: &[FileEntry],
+) -> Result<LogicalPlan> {
+    let own = files.iter().filter(|file| file.table == table.name);
+    let urls = own
+        .map(|file| place.url_of(&file.path))
+        .collect::<Result<Vec<_>>>()?;
+    let provider: Arc<dyn TableProvider> = if urls.is_empty() {
+        Arc::new(EmptyTable::new(Arc::clone(&table.schema)))
+    } else {
+        let options =
+            ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+        let config = ListingTableConfig::new_with_multi_paths(urls)
+            .with_listing_options(options)
+            .infer_schema(&context.state())
+            .await?;
+        Arc::new(ListingTable::try_new(config)?)
+    };
+    let name = TableReference::bare(table.name.as_str());
+    LogicalPlanBuilder::scan(name, provider_as_source(provider), None)?.build()
+}
+
+/// What every release leaves open.
+pub(super) const OTHER_RELEASES: (&str, &str) = (
+    "other_releases",
+    "another table about the same people may tell more than both do",
+);
+
+/// What a release does not protect, as an audit says it.
+pub(super) fn not_protected(notes: &[(&str, &str)]) -> Vec<Measure> {
+    let measure = |(name, note): &(&str, &str)| Measure {
+        section: "not protected".to_owned(),
+        measure: (*name).to_owned(),
+        value: None,
+        better: None,
+        note: (*note).to_owned(),
+    };
+    notes.iter().map(measure).collect()
+}
+
+/// The one column, if there are no others. Records of several are what they are together.
+fn only(columns: &[String]) -> Option<&String> {
+    match columns {
+        [one] => Some(one),
+        _ => None,
     }
+}
+
+/// Measures by name.
+pub(super) struct Audited(Vec<Measure>);
+
+impl Audited {
+    pub fn value(&self, name: &str) -> Result<f64> {
+        let found = self.0.iter().find(|m| m.measure == name);
+        found
+            .and_then(|m| m.value)
+            .ok_or_else(|| internal_datafusion_err!("publish: the audit has no measure '{name}'"))
+    }
+}
+
+/// A row per value of a sensitive column that is published as labels: it, and the labels above it.
+fn labels(spec: &Spec) -> Result<Option<RecordBatch>> {
+    let Some(taxonomy) = sensitive_tree(spec) else {
+        return Ok(None);
+    };
+    let tree = taxonomy.tree();
+    let chains = (0..tree.leaves()).map(|leaf| taxonomy.chain(leaf).collect());
+    let chains: Vec<Vec<&str>> = chains.collect();
+    let level = |at: usize| -> (String, ArrayRef, bool) {
+        let labels = chains.iter().map(|chain| chain.get(at).copied());
+        let labels = labels.collect::<StringArray>();
+        (format!("level_{at}"), Arc::new(labels), true)
+    };
+    let levels = (0..=tree.height() as usize).map(level);
+    Ok(Some(RecordBatch::try_from_iter_with_nullable(levels)?))
 }
 
 /// A session like another one, without its tables.
@@ -265,6 +443,11 @@ fn rounded(value: f64) -> f64 {
 /// A text as SQL.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A name as SQL.
+pub(super) fn quoted_name(column: &str) -> String {
+    format!("\"{}\"", column.replace('"', "\"\""))
 }
 
 /// Texts as SQL.

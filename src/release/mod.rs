@@ -14,26 +14,30 @@
 //! A release exists if and only if its manifest does. Everything before that is staging, told apart from other runs by a
 //! random name, and swept by later ones.
 
+mod anatomy;
 mod check;
 mod exec;
 mod figures;
 mod ledger;
+mod local;
 mod manifest;
 mod measures;
 mod node;
+mod parts;
 mod place;
 mod publish;
 mod report;
 mod sources;
 mod tables;
 mod truth;
+mod twin;
 mod writer;
 
 pub use exec::PublishExec;
 pub use figures::{Bar, Distribution, Figures};
 pub use ledger::{Ledger, OnOverlap};
 pub use manifest::{
-    Count, Counts, FileEntry, Loss, MANIFEST, Manifest, Measure, Roles, Tool, Truth,
+    Count, Counts, FileEntry, Loss, MANIFEST, Manifest, Measure, Roles, TableEntry, Tool, Truth,
 };
 pub use node::PublishNode;
 pub use publish::{Publish, Release};

@@ -10,21 +10,21 @@ use datafusion::common::{
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore, ident};
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::{collect, execute_stream};
 
 use super::check;
 use super::figures::Figures;
 use super::ledger::Ledger;
-use super::manifest::{Counts, Manifest, Roles, Tool};
-use super::measures::Measuring;
+use super::manifest::{Counts, FileEntry, Manifest, Roles, TableEntry, Tool};
+use super::measures::{Measuring, text};
 use super::place::{NotCommitted, Place, random_name};
 use super::sources;
-use super::tables::{Table, sensitive};
-use super::truth::original;
+use super::tables::{Table, Tables, sensitive};
+use super::truth::{original, truth};
 use super::writer::{ROW_GROUP_ROWS, write};
 use crate::logical::AnonymizeNode;
 use crate::physical::Summary;
-use crate::spec::{INDIVIDUAL, Spec};
+use crate::spec::{Form, INDIVIDUAL, SecretRule, Spec};
 
 /// How to publish.
 ///
@@ -111,7 +111,10 @@ impl Publish {
         state: &SessionState,
         plan: &LogicalPlan,
     ) -> Result<Release> {
-        let call = Call::of(plan)?;
+        self.run_call(state, &Call::of(plan)?).await
+    }
+
+    async fn run_call(&self, state: &SessionState, call: &Call) -> Result<Release> {
         let runtime = state.runtime_env();
         let place = Place::find(runtime, &self.target)?;
         sources::check(runtime, &place, &call.input).await?;
@@ -120,7 +123,7 @@ impl Publish {
         let work = Work {
             publish: self,
             state,
-            call: &call,
+            call,
             place: &place,
             release: &staging.release,
         };
@@ -175,6 +178,8 @@ struct Call {
     fixed: Arc<Spec>,
     /// The input in canonical form.
     input: LogicalPlan,
+    /// What is published of it.
+    published: LogicalPlan,
 }
 
 impl Call {
@@ -185,10 +190,13 @@ impl Call {
                 let node = node.as_any().downcast_ref::<AnonymizeNode>();
                 let node = node.ok_or_else(not_a_call)?;
                 let input = node.inputs().into_iter().next().cloned();
+                let input = input.ok_or_else(not_a_call)?;
+                let fixed = Arc::new(node.spec().with_fixed_key()?);
                 Ok(Self {
                     spec: Arc::clone(node.spec()),
-                    fixed: Arc::new(node.spec().with_fixed_key()?),
-                    input: input.ok_or_else(not_a_call)?,
+                    published: called(&fixed, &input)?,
+                    fixed,
+                    input,
                 })
             }
             LogicalPlan::SubqueryAlias(alias) => Self::of(&alias.input),
@@ -198,13 +206,14 @@ impl Call {
             _ => Err(not_a_call()),
         }
     }
+}
 
-    fn published(&self) -> Result<LogicalPlan> {
-        let node = AnonymizeNode::try_new(Arc::clone(&self.fixed), self.input.clone(), vec![])?;
-        Ok(LogicalPlan::Extension(Extension {
-            node: Arc::new(node),
-        }))
-    }
+/// The plan of a call.
+fn called(spec: &Arc<Spec>, input: &LogicalPlan) -> Result<LogicalPlan> {
+    let node = AnonymizeNode::try_new(Arc::clone(spec), input.clone(), vec![])?;
+    Ok(LogicalPlan::Extension(Extension {
+        node: Arc::new(node),
+    }))
 }
 
 /// Whether a projection gives the columns of its input as they are.
@@ -238,30 +247,19 @@ struct Work<'a> {
 impl Work<'_> {
     async fn stage(&self) -> Result<Release> {
         let spec = &self.call.fixed;
-        let published = self.call.published()?;
-        let tables = Table::of(spec, &self.call.input, &published)?;
+        let division = self.division().await?;
+        let (input, published) = (&self.call.input, &self.call.published);
+        let tables = Tables::of(spec, input, published, &division)?;
         let warnings = self.enter_ledger().await?;
-        let class_tuple = self.state.scalar_functions().get("anonymize_class_tuple");
-        let class_tuple = class_tuple.ok_or_else(|| {
-            internal_datafusion_err!("publish: the session has not all functions of this crate")
-        })?;
-        let (mut files, mut summary) = (vec![], None);
-        for table in tables {
-            let rows = table.rows(published.clone(), class_tuple)?;
-            let plan = self.state.create_physical_plan(&rows).await?;
-            let task = Arc::new(TaskContext::from(self.state));
-            let rows = execute_stream(Arc::clone(&plan), task)?;
-            let written = write(self.place, self.release, rows, ROW_GROUP_ROWS).await?;
-            summary = summary.or(Summary::of(&plan));
-            let pool = &self.state.runtime_env().memory_pool;
-            files.extend(check::check(self.place, &table, &written, pool).await?);
-        }
-        let summary = summary.unwrap_or_default();
-        let original = original(spec, self.call.input.clone())?;
-        let measuring = Measuring::try_new(self.state, spec, self.place, &files, original).await?;
-        let hidden_below = self.call.spec.model()?.min_individuals().max(2) as u64;
-        let audit = measuring.audit().await?;
-        let mut counts = Counts::new(hidden_below, &summary);
+        let (files, summary) = self.write(&tables).await?;
+        let original = original(spec, input.clone())?;
+        let measuring =
+            Measuring::try_new(self.state, spec, self.place, &tables, &files, original).await?;
+        let audit = match tables.twin.verify_tables(&measuring).await? {
+            Some(measured) => measured,
+            None => measuring.audit().await?,
+        };
+        let mut counts = Counts::new(hidden_below(&self.call.spec)?, &summary);
         // Classes that show the same values are one.
         let classes = audit.iter().find(|m| m.measure == "classes");
         if let Some(classes) = classes.and_then(|m| m.value) {
@@ -276,14 +274,15 @@ impl Work<'_> {
             release: self.release.to_owned(),
             created: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
             function: spec.function().to_owned(),
-            model: self.call.spec.model()?.describe(),
+            model: self.call.spec.describe()?,
             parameters: parameters(&self.call.spec),
             reproducible: self.call.spec.is_seeded(),
             roles: roles(spec),
             counts,
             audit,
-            truth: measuring.truth().await?,
+            truth: truth(&measuring, spec, &tables).await?,
             information_loss: measuring.loss(&summary).await?,
+            tables: tables.all.iter().map(|t| entry(t, &files)).collect(),
             files,
         };
         let figures = match self.publish.figures {
@@ -296,6 +295,47 @@ impl Work<'_> {
             figures,
             warnings,
         })
+    }
+
+    /// Writes all tables, and checks their files. The function runs once.
+    async fn write(&self, tables: &Tables) -> Result<(Vec<FileEntry>, Summary)> {
+        let class_tuple = self.state.scalar_functions().get("anonymize_class_tuple");
+        let class_tuple = class_tuple.ok_or_else(|| {
+            internal_datafusion_err!("publish: the session has not all functions of this crate")
+        })?;
+        let rows = tables.rows(self.call.published.clone(), class_tuple)?;
+        let plan = self.state.create_physical_plan(&rows).await?;
+        let rows = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(self.state)))?;
+        let written = write(self.place, self.release, &tables.all, rows, ROW_GROUP_ROWS).await?;
+        let pool = &self.state.runtime_env().memory_pool;
+        let mut files = vec![];
+        for (table, written) in tables.all.iter().zip(&written) {
+            files.extend(check::check(self.place, table, written, pool).await?);
+        }
+        Ok((files, Summary::of(&plan).unwrap_or_default()))
+    }
+
+    /// The quasi-identifiers of each sub-table, if the release is anatomized.
+    async fn division(&self) -> Result<Vec<Vec<String>>> {
+        let spec = &self.call.fixed;
+        if spec.entry()?.form != Form::Anatomy {
+            return Ok(vec![]);
+        }
+        let plan = called(&Arc::new(spec.of_division()), &self.call.input)?;
+        let plan = self.state.create_physical_plan(&plan).await?;
+        let rows = collect(plan, Arc::new(TaskContext::from(self.state))).await?;
+        let mut division: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        for batch in &rows {
+            for row in 0..batch.num_rows() {
+                // The other rows are of the sensitive column, or of two columns.
+                let table = text(batch, 0, row).filter(|_| text(batch, 2, row).is_none());
+                let number = table.and_then(|t| t.strip_prefix("qi_")?.parse().ok());
+                if let (Some(number), Some(column)) = (number, text(batch, 1, row)) {
+                    division.entry(number).or_default().push(column);
+                }
+            }
+        }
+        Ok(division.into_values().collect())
     }
 
     /// Looks the individuals up in the ledger, and enters them.
@@ -328,6 +368,44 @@ impl Work<'_> {
     }
 }
 
+/// Counts of people below this are not told: the fewest individuals that the model allows in a class or group, or lets
+/// share a fingerprint.
+fn hidden_below(spec: &Spec) -> Result<u64> {
+    let k = spec.parameter("k").and_then(|k| k.parse().ok());
+    let smallest = match spec.entry()?.form {
+        Form::Buckets => 2,
+        // As many as different sensitive values.
+        Form::Anatomy | Form::Division => {
+            let beta = spec.anatomy()?.requirements.beta;
+            beta.denominator().div_ceil(beta.numerator().max(1))
+        }
+        _ => spec.model()?.min_individuals() as u64,
+    };
+    Ok(smallest.max(k.unwrap_or(0)).max(2))
+}
+
+/// A table in the manifest.
+fn entry(table: &Table, files: &[FileEntry]) -> TableEntry {
+    let own = files.iter().filter(|file| file.table == table.name);
+    let columns = table.schema.fields().iter();
+    TableEntry {
+        name: table.name.clone(),
+        columns: columns.map(|field| field.name().clone()).collect(),
+        records: own.map(|file| file.records).sum(),
+    }
+}
+
+/// How a function was asked to go about it.
+const SHOWN: [&str; 7] = [
+    "algorithm",
+    "notation",
+    "method",
+    "division",
+    "strategy",
+    "small_pattern",
+    "output",
+];
+
 /// What the requirement is and how it is reached. Never the seed, a stated domain or a key.
 fn parameters(spec: &Spec) -> BTreeMap<String, String> {
     let mut parameters: BTreeMap<String, String> = spec
@@ -335,18 +413,32 @@ fn parameters(spec: &Spec) -> BTreeMap<String, String> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     for (name, value) in spec.facts() {
-        if ["algorithm", "notation"].contains(&name) {
+        if SHOWN.contains(&name) {
             parameters.insert(name.to_owned(), value);
         }
+    }
+    let local = spec.local_requirement().ok();
+    for attribute in local.iter().flat_map(|local| &local.attributes) {
+        let (name, value) = match &attribute.rule {
+            SecretRule::Diversity(l) => ("l", l.to_string()),
+            SecretRule::Closeness(t, _) => ("t", t.clone()),
+        };
+        parameters.insert(format!("{name} of {}", attribute.name), value);
     }
     parameters
 }
 
 fn roles(spec: &Spec) -> Roles {
     Roles {
-        individual: spec.id().map(|_| INDIVIDUAL.to_owned()),
+        individual: match spec.id() {
+            Some(_) if !spec.is_anatomy() => Some(INDIVIDUAL.to_owned()),
+            _ => None,
+        },
         qi: spec.qi().to_vec(),
         sensitive: sensitive(spec),
         keep: spec.keep().to_vec(),
     }
 }
+
+#[cfg(test)]
+mod tests;

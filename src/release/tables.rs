@@ -1,17 +1,31 @@
-//! Which tables a release has, in which order their rows stand, and what must hold of them.
+//! Which tables a release has, how they are cut out of what a function gives, and in which order their rows stand.
+//!
+//! ```text
+//! one relation, in long form ──► sorted by table, class and values ──► files of each table
+//!                                                                            │
+//! the same relation          ◄── rows of all tables, NULL elsewhere      ◄───┘  as audits read it
+//! ```
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::{DataFusionError, Result, internal_datafusion_err, plan_datafusion_err};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::common::{
+    Result, ScalarValue, internal_datafusion_err, internal_err, plan_datafusion_err,
+};
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, ident};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, ident, lit, when,
+};
 
+use super::twin::Twin;
 use super::writer::fresh;
-use crate::coding::ColumnCategories;
-use crate::spec::{Form, INDIVIDUAL, Layout, Spec, column_categories};
-use crate::verify::{self, Listed, Requirement, SensitiveColumn, SensitiveTable, Sensitivity};
+use crate::spec::{
+    BUCKET, BUCKETIZED, COUNT, Form, GID, GROUP, INDIVIDUAL, Layout, Output, SUBTABLE, Spec, TIMES,
+};
+
+/// The column that says to which table a row belongs; not published.
+const TABLE: &str = "__table";
 
 /// The column that says where row groups may end; not published.
 const CLASS: &str = "__class";
@@ -22,147 +36,225 @@ pub(super) struct Table {
     /// Its name in the manifest.
     pub name: String,
     pub schema: SchemaRef,
+    /// Where its columns stand in the relation.
+    pub columns: Vec<usize>,
     /// The columns whose values make a class; its rows stand together.
     pub class: Vec<String>,
-    spec: Arc<Spec>,
-    twin: Twin,
+    /// What must hold of every class; none where only several tables together can show it.
+    pub twin: Option<Arc<Twin>>,
 }
 
-impl Table {
+/// The tables of a release, and the relation that they are cut out of.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub all: Vec<Arc<Table>>,
+    /// What must hold of them.
+    pub twin: Arc<Twin>,
+    relation: SchemaRef,
+    /// The number of the table that a row of the relation belongs to.
+    number: Expr,
+    /// What makes the class of a row.
+    class: Vec<Expr>,
+}
+
+impl Tables {
     /// The tables that a function publishes of an input in canonical form. What cannot be verified from files is refused.
+    /// `division` are the quasi-identifiers of each sub-table of an anatomized release.
     pub fn of(
-        spec: &Arc<Spec>,
+        spec: &Spec,
         input: &LogicalPlan,
         published: &LogicalPlan,
-    ) -> Result<Vec<Arc<Self>>> {
-        if spec.entry()?.form != Form::Classes {
+        division: &[Vec<String>],
+    ) -> Result<Self> {
+        let form = spec.entry()?.form;
+        if form == Form::Division {
             return Err(plan_datafusion_err!(
-                "publish: what {} gives has no classes that could be verified from files; functions that form classes \
-                 can be published",
+                "publish: {} shows statistics of the input and anonymizes nothing; publish anatomize_slppa",
                 spec.function()
             ));
         }
         let layout = Layout::try_new(spec, Arc::new(input.schema().as_arrow().clone()))?;
-        Ok(vec![Arc::new(Self {
-            name: "published".to_owned(),
-            schema: fresh(published.schema().as_arrow().fields().iter()),
-            class: spec.qi().to_vec(),
-            spec: Arc::clone(spec),
-            twin: Twin::of(spec, &layout)?,
-        })])
+        let relation = fresh(published.schema().as_arrow().fields().iter());
+        let twin = Arc::new(Twin::of(spec, &layout, division)?);
+        match form {
+            Form::Anatomy => Self::anatomy(spec, relation, division, twin),
+            Form::Buckets if spec.output() == Output::Detached => {
+                Self::detached(spec, relation, twin)
+            }
+            Form::Buckets => Ok(Self::one(relation, vec![GROUP.to_owned()], twin)),
+            _ => Ok(Self::one(relation, spec.qi().to_vec(), twin)),
+        }
     }
 
-    /// The rows to write: class by class, and within a class in the order of pseudonyms and values. Both are random or
-    /// published, so the order says nothing else.
+    /// The relation as it is.
+    fn one(relation: SchemaRef, class: Vec<String>, twin: Arc<Twin>) -> Self {
+        let mut table = Table::new("published", &relation, |_| true, class);
+        table.twin = Some(Arc::clone(&twin));
+        Self {
+            number: lit(0u32),
+            class: table.class.iter().map(ident).collect(),
+            all: vec![Arc::new(table)],
+            twin,
+            relation,
+        }
+    }
+
+    /// A table for each part of the division, and one for the sensitive values, linked by the ids of groups.
+    fn anatomy(
+        spec: &Spec,
+        relation: SchemaRef,
+        division: &[Vec<String>],
+        twin: Arc<Twin>,
+    ) -> Result<Self> {
+        let named = division.iter().zip(1..);
+        let mut named: Vec<(String, &[String])> = named
+            .map(|(own, number)| (format!("qi_{number}"), own.as_slice()))
+            .collect();
+        named.push(("sa".to_owned(), spec.sensitive()));
+        let table = |(name, own): (String, &[String])| {
+            let shown =
+                |column: &str| [GID, TIMES].contains(&column) || own.iter().any(|c| c == column);
+            Arc::new(Table::new(&name, &relation, shown, vec![GID.to_owned()]))
+        };
+        let all: Vec<Arc<Table>> = named.into_iter().map(table).collect();
+        let of = |table: &Arc<Table>| ident(SUBTABLE).eq(lit(table.name.as_str()));
+        Ok(Self {
+            number: number(all.iter().map(of).collect())?,
+            class: vec![ident(GID)],
+            all,
+            twin,
+            relation,
+        })
+    }
+
+    /// A table of individuals with the ids of buckets, and one of the values of buckets for each attribute.
+    fn detached(spec: &Spec, relation: SchemaRef, twin: Arc<Twin>) -> Result<Self> {
+        let attributes = spec.local_requirement()?.attributes;
+        let bids: Vec<String> = attributes.iter().map(|a| a.name.clone() + BUCKET).collect();
+        let values: Vec<String> = attributes
+            .iter()
+            .map(|a| a.name.clone() + BUCKETIZED)
+            .collect();
+        let shown = |column: &str| column != COUNT && values.iter().all(|v| v != column);
+        let mut people = Table::new("individuals", &relation, shown, vec![GROUP.to_owned()]);
+        people.twin = Some(Arc::clone(&twin));
+        let mut all = vec![Arc::new(people)];
+        for ((attribute, bid), value) in attributes.iter().zip(&bids).zip(&values) {
+            let shown = |column: &str| [bid.as_str(), value, COUNT].contains(&column);
+            let name = format!("{}_buckets", attribute.name);
+            all.push(Arc::new(Table::new(
+                &name,
+                &relation,
+                shown,
+                vec![bid.clone()],
+            )));
+        }
+        let person = || ident(INDIVIDUAL).is_not_null();
+        let mut of = vec![person()];
+        of.extend(bids.iter().map(|bid| ident(bid).is_not_null()));
+        let bid = coalesce(bids.iter().map(ident).collect());
+        Ok(Self {
+            number: number(of)?,
+            class: vec![when(person(), ident(GROUP)).otherwise(bid)?],
+            all,
+            twin,
+            relation,
+        })
+    }
+
+    /// The rows to write: table by table, class by class, and within a class in the order of pseudonyms and values. All
+    /// of these are random or published, so the order says nothing else. The last two columns are the number of the
+    /// table and the class.
     pub fn rows(
         &self,
         published: LogicalPlan,
         class_tuple: &Arc<ScalarUDF>,
     ) -> Result<LogicalPlan> {
-        let tuple = self.class.iter().map(ident).collect();
-        let class = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(class_tuple), tuple));
-        let fields = self.schema.fields();
-        let columns = fields.iter().map(|field| ident(field.name()));
-        let columns: Vec<Expr> = columns.chain([class.alias(CLASS)]).collect();
-        let nested = |t: &DataType| matches!(t, DataType::Struct(_) | DataType::List(_));
-        let order = fields
-            .iter()
-            .filter(|field| !nested(field.data_type()) && !self.class.contains(field.name()))
-            .map(|field| ident(field.name()));
-        let order = [ident(CLASS)].into_iter().chain(order);
+        let class = ScalarFunction::new_udf(Arc::clone(class_tuple), self.class.clone());
+        let added = [
+            self.number.clone().alias(TABLE),
+            Expr::ScalarFunction(class).alias(CLASS),
+        ];
+        let columns = self.relation.fields().iter().map(|f| ident(f.name()));
+        let order = self.relation.fields().iter().filter(|f| is_sorted_by(f));
+        let order = order.map(|f| ident(f.name()));
+        let order = [ident(TABLE), ident(CLASS)].into_iter().chain(order);
         LogicalPlanBuilder::from(published)
-            .project(columns)?
+            .project(columns.chain(added).collect::<Vec<_>>())?
             .sort(order.map(|column| column.sort(true, true)))?
             .build()
     }
 
-    /// Verifies rows of whole classes, with code that knows nothing of how they came about.
-    pub fn verify(&self, rows: &RecordBatch) -> Result<()> {
-        let columns = |names: &[String]| -> Result<Vec<ArrayRef>> {
-            let found = names.iter().map(|name| rows.column_by_name(name).cloned());
-            let found: Option<Vec<ArrayRef>> = found.collect();
-            found.ok_or_else(|| internal_datafusion_err!("publish: a written column is missing"))
-        };
-        let qi = columns(&self.class)?;
-        let individual = &columns(&[INDIVIDUAL.to_owned()])?[0];
-        let sensitive = columns(&sensitive(&self.spec))?;
-        match &self.twin {
-            Twin::Counts(requirement) => {
-                let counted = sensitive.first().unwrap_or(individual);
-                counts(&qi, individual, counted, requirement)
-            }
-            Twin::Sensitivity(requirement, categories) => {
-                let k = requirement.individuals();
-                for column in &sensitive {
-                    counts(&qi, individual, column, &Requirement::IrK { k })?;
-                }
-                let listed = categories.iter().zip(&sensitive);
-                let listed = listed.map(|(categories, values)| SensitiveColumn {
-                    values,
-                    listed: categories.as_ref().map(|c| Listed {
-                        values: &c.values,
-                        category: &c.category,
-                        categories: c.categories,
-                    }),
+    /// The relation again, out of plans that read the tables.
+    pub fn relation(&self, read: Vec<LogicalPlan>) -> Result<LogicalPlan> {
+        let mut whole: Option<LogicalPlanBuilder> = None;
+        for (table, plan) in self.all.iter().zip(read) {
+            let mut columns = vec![];
+            for (place, field) in self.relation.fields().iter().enumerate() {
+                columns.push(if table.columns.contains(&place) {
+                    ident(field.name())
+                } else if field.name() == SUBTABLE && self.all.len() > 1 {
+                    lit(table.name.as_str()).alias(SUBTABLE)
+                } else {
+                    let missing = ScalarValue::try_from(field.data_type())?;
+                    lit(missing).alias(field.name())
                 });
-                let tuples: Vec<u32> = (0u32..).take(rows.num_rows()).collect();
-                let listed: Vec<_> = listed.collect();
-                let table = SensitiveTable::try_new(&qi, &tuples, individual, &listed)?;
-                if table.uncategorised_records > 0 {
-                    return Err(failed(&"it has values without a category"));
-                }
-                verify::check_sensitivity(&table.records(), requirement)
-                    .map_err(|violation| failed(&violation))?;
-                Ok(())
             }
+            let part = LogicalPlanBuilder::from(plan).project(columns)?;
+            whole = Some(match whole {
+                Some(others) => others.union(part.build()?)?,
+                None => part,
+            });
         }
+        let whole = whole.ok_or_else(|| internal_datafusion_err!("publish: there is no table"))?;
+        whole.build()
     }
 }
 
-/// The verifier's own reading of the spec.
-#[derive(Debug)]
-enum Twin {
-    /// What is counted in a class.
-    Counts(Requirement),
-    /// What is counted of each sensitive column, with its categories.
-    Sensitivity(Sensitivity, Vec<Option<ColumnCategories>>),
-}
-
-impl Twin {
-    fn of(spec: &Spec, layout: &Layout) -> Result<Self> {
-        let name = spec.model_entry()?.name;
-        let parameter = |parameter: &str| spec.parameter(parameter);
-        if let Some(requirement) = Sensitivity::named(name, parameter) {
-            return Ok(Self::Sensitivity(
-                requirement,
-                column_categories(spec, layout)?,
-            ));
+impl Table {
+    /// The columns of a relation that are shown.
+    fn new(
+        name: &str,
+        relation: &SchemaRef,
+        shown: impl Fn(&str) -> bool,
+        class: Vec<String>,
+    ) -> Self {
+        let fields = relation.fields().iter();
+        let own = fields.enumerate().filter(|(_, field)| shown(field.name()));
+        let (columns, fields): (Vec<usize>, Vec<&Arc<Field>>) = own.unzip();
+        Self {
+            name: name.to_owned(),
+            schema: fresh(fields.into_iter()),
+            columns,
+            class,
+            twin: None,
         }
-        let requirement = Requirement::named(name, parameter);
-        requirement.map(Self::Counts).ok_or_else(|| {
-            plan_datafusion_err!(
-                "publish: the model of {} cannot be verified from files yet, so nothing is published",
-                spec.function()
-            )
-        })
+    }
+
+    /// The columns by which the rows of a class are sorted.
+    pub fn order(&self) -> impl Iterator<Item = usize> + '_ {
+        let fields = self.schema.fields().iter().enumerate();
+        let sorted = fields.filter(|(_, field)| is_sorted_by(field));
+        sorted.map(|(place, _)| place)
     }
 }
 
-fn counts(
-    qi: &[ArrayRef],
-    individual: &ArrayRef,
-    sensitive: &ArrayRef,
-    requirement: &Requirement,
-) -> Result<()> {
-    let read = verify::Published::from_columns(qi, individual, sensitive)?;
-    verify::verify(&read, requirement).map_err(|violation| failed(&violation))?;
-    Ok(())
+/// Lists and intervals have no order, and are the same in a class, or follow from the pseudonym.
+fn is_sorted_by(field: &Field) -> bool {
+    !matches!(field.data_type(), DataType::Struct(_) | DataType::List(_))
 }
 
-fn failed(reason: &dyn std::fmt::Display) -> DataFusionError {
-    internal_datafusion_err!(
-        "publish: nothing is published, because what was written failed its verification: {reason}"
-    )
+/// The number of the first condition that a row satisfies.
+fn number(conditions: Vec<Expr>) -> Result<Expr> {
+    let mut conditions = (0u32..).zip(conditions);
+    let Some((_, first)) = conditions.next() else {
+        return internal_err!("publish: there is no table");
+    };
+    let mut choice = when(first, lit(0u32));
+    for (number, condition) in conditions {
+        choice = choice.when(condition, lit(number));
+    }
+    choice.end()
 }
 
 /// The sensitive columns.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::BatchCoalescer;
-use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, UInt32Type};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_err};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::object_store::buffered::BufWriter;
 use datafusion::parquet::arrow::AsyncArrowWriter;
@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
 use super::place::{Place, random_name, staging_name};
+use super::tables::Table;
 
 /// A row group ends at the first class that begins after so many rows.
 pub(super) const ROW_GROUP_ROWS: usize = 131_072;
@@ -40,39 +41,66 @@ pub(super) struct Written {
     pub sha256: String,
 }
 
-/// Writes rows whose last column says where they may be cut: never between two rows with the same value. A row group ends
-/// at the first place for a cut after `group` rows.
+/// Writes tables whose rows follow each other. The last two columns say to which table a row belongs, by its number, and
+/// where it may be cut off: never between two rows with the same value. A row group ends at the first place for a cut
+/// after `group` rows.
 ///
 /// Rows reach the writer in steps of the same size, however they come, so that the same rows give the same bytes.
 pub(super) async fn write(
     place: &Place,
     release: &str,
+    tables: &[Arc<Table>],
     mut rows: SendableRecordBatchStream,
     group: usize,
-) -> Result<Vec<Written>> {
-    let schema = rows.schema();
-    let mut steps = BatchCoalescer::new(Arc::clone(&schema), STEP_ROWS);
-    let kept = schema.fields().len() - 1;
-    let mut files = Files {
-        place,
-        release,
-        group,
-        schema: fresh(schema.fields()[..kept].iter()),
-        open: None,
-        last: None,
-        written: vec![],
-    };
-    while let Some(batch) = rows.next().await.transpose()? {
-        steps.push_batch(batch)?;
+) -> Result<Vec<Vec<Written>>> {
+    let mut written = vec![];
+    let mut rest: Option<RecordBatch> = None;
+    for (number, table) in (0..).zip(tables) {
+        let mut steps = BatchCoalescer::new(rows.schema(), STEP_ROWS);
+        let mut files = Files {
+            place,
+            release,
+            group,
+            table,
+            open: None,
+            last: None,
+            written: vec![],
+        };
+        loop {
+            let batch = match rest.take() {
+                Some(batch) => Some(batch),
+                None => rows.next().await.transpose()?,
+            };
+            let Some(batch) = batch else { break };
+            let own = rows_of(&batch, number);
+            let others = batch.num_rows() - own;
+            rest = (others > 0).then(|| batch.slice(own, others));
+            steps.push_batch(batch.slice(0, own))?;
+            while let Some(step) = steps.next_completed_batch() {
+                files.push(&step).await?;
+            }
+            if rest.is_some() {
+                break;
+            }
+        }
+        steps.finish_buffered_batch()?;
         while let Some(step) = steps.next_completed_batch() {
             files.push(&step).await?;
         }
+        written.push(files.finish().await?);
     }
-    steps.finish_buffered_batch()?;
-    while let Some(step) = steps.next_completed_batch() {
-        files.push(&step).await?;
+    match rest {
+        None => Ok(written),
+        Some(_) => internal_err!("publish: a row belongs to no table"),
     }
-    files.finish().await
+}
+
+/// How many rows from the first on belong to a table.
+fn rows_of(batch: &RecordBatch, number: u32) -> usize {
+    let tables = batch.column(batch.num_columns() - 2);
+    let tables = tables.as_primitive::<UInt32Type>();
+    let others = (0..tables.len()).find(|row| tables.is_null(*row) || tables.value(*row) != number);
+    others.unwrap_or(tables.len())
 }
 
 /// The files of a table while they are written.
@@ -80,7 +108,7 @@ struct Files<'a> {
     place: &'a Place,
     release: &'a str,
     group: usize,
-    schema: SchemaRef,
+    table: &'a Table,
     open: Option<OpenFile>,
     /// The class of the last row.
     last: Option<Vec<u8>>,
@@ -89,12 +117,12 @@ struct Files<'a> {
 
 impl Files<'_> {
     async fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let kept = batch.num_columns() - 1;
+        let schema = &self.table.schema;
         let mut begin = 0;
         while begin < batch.num_rows() {
             let mut file = match self.open.take() {
                 Some(file) => file,
-                None => OpenFile::try_new(self.place, self.release, &self.schema)?,
+                None => OpenFile::try_new(self.place, self.release, schema)?,
             };
             // Up to the end of the batch, unless the row group is full: then up to the end of the class.
             let end = if file.writer.in_progress_rows() >= self.group {
@@ -104,9 +132,9 @@ impl Files<'_> {
             };
             if end > begin {
                 let part = batch.slice(begin, end - begin);
-                let columns = part.columns()[..kept].to_vec();
-                file.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
-                    .await?;
+                let columns = self.table.columns.iter().map(|c| part.column(*c).clone());
+                let part = RecordBatch::try_new(Arc::clone(schema), columns.collect())?;
+                file.write(&part).await?;
                 self.last = Some(key(batch, end - 1).to_vec());
             }
             begin = end;
@@ -249,7 +277,7 @@ fn external(error: impl std::error::Error + Send + Sync + 'static) -> ParquetErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::arrow::array::{BinaryArray, Int64Array};
+    use datafusion::arrow::array::{ArrayRef, BinaryArray, Int64Array, UInt32Array};
     use datafusion::arrow::datatypes::Int64Type;
     use datafusion::execution::runtime_env::RuntimeEnv;
     use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -271,8 +299,26 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let target = folder.path().to_str().unwrap();
             let place = Place::find(&RuntimeEnv::default(), target).unwrap();
-            let stream = stream(&classes, &mut rng);
-            let files = write(&place, "run", stream, group).await.unwrap();
+            let tables = [0, 1].map(|number| {
+                Arc::new(Table {
+                    name: format!("table {number}"),
+                    schema: fresh([Arc::new(Field::new("value", DataType::Int64, true))].iter()),
+                    columns: vec![0],
+                    class: vec![],
+                    twin: None,
+                })
+            });
+            let first = rng.random_range(0..=classes.len());
+            let stream = stream(&classes, first, &mut rng);
+            let written = write(&place, "run", &tables, stream, group).await.unwrap();
+            assert_eq!(
+                written[0].iter().map(|f| f.records).sum::<u64>(),
+                first as u64
+            );
+            let (files, classes) = match first < classes.len() {
+                true => (&written[1], &classes[first..]),
+                false => (&written[0], &classes[..first]),
+            };
             assert_eq!(files.len(), 1);
             let bytes = place.read(&place.path_of(&files[0].name)).await.unwrap();
             let bytes = bytes.unwrap();
@@ -301,20 +347,25 @@ mod tests {
         }
     }
 
-    fn stream(classes: &[i64], rng: &mut ChaCha8Rng) -> SendableRecordBatchStream {
+    /// So many rows of the first table, then those of the second.
+    fn stream(classes: &[i64], first: usize, rng: &mut ChaCha8Rng) -> SendableRecordBatchStream {
         let schema = Arc::new(Schema::new(vec![
             Field::new("value", DataType::Int64, true),
+            Field::new("__table", DataType::UInt32, true),
             Field::new("__class", DataType::Binary, true),
         ]));
         let (mut batches, mut rest) = (vec![], classes);
+        let mut tables = (0..classes.len()).map(|row| u32::from(row >= first));
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rng.random_range(1..=rest.len()));
             let keys: Vec<[u8; 8]> = now.iter().map(|class| class.to_be_bytes()).collect();
             let keys = BinaryArray::from_iter_values(keys.iter());
             let values = Int64Array::from(now.to_vec());
-            let batch =
-                RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(values), Arc::new(keys)]);
-            batches.push(Ok(batch.unwrap()));
+            let tables = UInt32Array::from_iter_values(tables.by_ref().take(now.len()));
+            let columns: Vec<ArrayRef> = vec![Arc::new(values), Arc::new(tables), Arc::new(keys)];
+            batches.push(Ok(
+                RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()
+            ));
             rest = later;
         }
         Box::pin(RecordBatchStreamAdapter::new(

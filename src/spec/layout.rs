@@ -331,7 +331,7 @@ fn bucket_fields(name: &str, exact: DataType) -> [Field; 2] {
 }
 
 /// The name of the flags of a semi-sensitive column, on their way.
-fn flag_name(column: &str) -> String {
+pub(crate) fn flag_name(column: &str) -> String {
     format!("__secret_{column}")
 }
 

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, StringArray};
 
 /// A tree over values. Leaves are numbered in depth-first order, so that each node covers a range of leaves; nodes are
 /// numbered in depth-first order too, the root first.
@@ -276,6 +279,15 @@ impl Taxonomy {
     /// The published label of a node.
     pub fn label(&self, node: u32) -> &str {
         &self.labels[node as usize]
+    }
+
+    /// The label of each node, and that of its parent.
+    pub fn labels(&self) -> (ArrayRef, ArrayRef) {
+        let nodes = 0..self.tree.len();
+        let parents = nodes.map(|node| self.tree.parent(node).map(|above| self.label(above)));
+        let parents: StringArray = parents.collect();
+        let labels = StringArray::from_iter_values(&self.labels);
+        (Arc::new(labels), Arc::new(parents))
     }
 
     /// The labels of a leaf's chain, from the value to the root.

@@ -37,6 +37,22 @@ pub struct AnatomyBounds {
     pub delta: Option<Ratio>,
 }
 
+impl AnatomyBounds {
+    /// The bounds as they were written, by name; `None` if one cannot be read.
+    pub fn read<'a>(bound: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
+        let ratio = |name: &str| match bound(name) {
+            Some(text) => text.parse().ok().map(Some),
+            None => Some(None),
+        };
+        Some(Self {
+            alpha: ratio("alpha")?,
+            beta: ratio("beta")?,
+            gamma: ratio("gamma")?,
+            delta: ratio("delta")?,
+        })
+    }
+}
+
 /// What holds in all groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnatomyAttained {
@@ -56,6 +72,22 @@ pub struct AnatomyAttained {
     pub gamma: f64,
     /// The largest distance between shares of sensitive values, to the precision of floating point.
     pub delta: f64,
+}
+
+impl AnatomyAttained {
+    /// What holds in these groups and in others.
+    pub fn and(self, others: Self) -> Self {
+        Self {
+            groups: self.groups + others.groups,
+            individuals: self.individuals.saturating_add(others.individuals),
+            smallest_group: self.smallest_group.min(others.smallest_group),
+            largest_group: self.largest_group.max(others.largest_group),
+            alpha: self.alpha.max(others.alpha),
+            beta: self.beta.max(others.beta),
+            gamma: self.gamma.max(others.gamma),
+            delta: self.delta.max(others.delta),
+        }
+    }
 }
 
 /// Checks that every group satisfies the bounds.

@@ -177,15 +177,7 @@ pub fn verify_local(
 ) -> Result<LocalAttained, LocalViolation> {
     release.check_form()?;
     let groups = release.group_sizes();
-    let small = || groups.iter().filter(|size| **size < k);
-    if let Some(smallest) = small().min() {
-        return Err(LocalViolation::SmallGroup {
-            k,
-            groups: groups.len(),
-            violating: small().count(),
-            individuals: *smallest,
-        });
-    }
+    check_groups(&groups, k)?;
     let mut attributes = vec![];
     for (at, attribute) in release.attributes().iter().enumerate() {
         // Without a rule everything is required: an attribute that was forgotten must not pass.
@@ -205,6 +197,30 @@ pub fn verify_local(
         smallest_pattern: smallest(&patterns),
         attributes,
     })
+}
+
+/// As [`verify_local`], for whole local groups whose buckets may have members and values elsewhere: those are not looked
+/// at.
+///
+/// # Errors
+///
+/// The first [`LocalViolation`] in the order of its variants.
+pub fn verify_groups(release: &LocalRelease, k: usize) -> Result<(), LocalViolation> {
+    release.check_people()?;
+    check_groups(&release.group_sizes(), k)
+}
+
+fn check_groups(groups: &[usize], k: usize) -> Result<(), LocalViolation> {
+    let small = || groups.iter().filter(|size| **size < k);
+    match small().min() {
+        None => Ok(()),
+        Some(smallest) => Err(LocalViolation::SmallGroup {
+            k,
+            groups: groups.len(),
+            violating: small().count(),
+            individuals: *smallest,
+        }),
+    }
 }
 
 impl fmt::Display for BucketRule {

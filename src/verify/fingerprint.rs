@@ -15,6 +15,7 @@
 mod combinations;
 mod diversity;
 mod published;
+mod tally;
 mod tree;
 
 pub use self::combinations::{CombinationRequirement, CombinationViolation, verify_combinations};
@@ -22,6 +23,7 @@ pub use self::diversity::{
     FingerprintRequirement, FingerprintViolation, FingerprintsAttained, verify_fingerprints,
 };
 pub use self::published::PublishedFingerprints;
+pub use self::tally::FingerprintTally;
 
 #[cfg(test)]
 mod tests;

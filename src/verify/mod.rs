@@ -38,12 +38,13 @@ pub use anatomy::{
 };
 pub use buckets::{
     AttributeAttained, BucketRule, BucketTable, LocalAttained, LocalColumn, LocalRelease,
-    LocalViolation, flags_absent, preserved, verify_local,
+    LocalViolation, flags_absent, preserved, verify_groups, verify_local,
 };
 pub use codes::comparable_rows;
 pub use fingerprint::{
-    CombinationRequirement, CombinationViolation, FingerprintRequirement, FingerprintViolation,
-    FingerprintsAttained, PublishedFingerprints, verify_combinations, verify_fingerprints,
+    CombinationRequirement, CombinationViolation, FingerprintRequirement, FingerprintTally,
+    FingerprintViolation, FingerprintsAttained, PublishedFingerprints, verify_combinations,
+    verify_fingerprints,
 };
 pub use measures::{Measurer, Measures, Reference, eir_l};
 pub use published::{Class, Published};

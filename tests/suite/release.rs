@@ -22,6 +22,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use serde_json::Value;
 
+use crate::calls::{CALLS, call};
 use crate::engine::{context, rows};
 use crate::json_schema::faults;
 
@@ -414,6 +415,80 @@ async fn every_function_and_notation_can_be_published() {
             assert!(report.len() > 2000, "{call}");
         }
     }
+}
+
+/// A release of every function in the list of calls, and in its other forms: verified, and true of the input.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_form_can_be_published() {
+    let ctx = visits().await;
+    crate::calls::make_wards(&ctx).await;
+    let folder = tempfile::tempdir().unwrap();
+    let kl = "SELECT * FROM anonymize_kl(visits, id => patient_id, qi => [birth_year, sex], sensitive => ward, k => 3, l => 2, \
+              hierarchy => {ward: wards}";
+    let single = "SELECT * FROM anonymize_kl((SELECT DISTINCT birth_year, sex, ward FROM visits), \
+                  one_row_per_individual => true, qi => [birth_year, sex], sensitive => ward, k => 3, l => 2, \
+                  hierarchy => {ward: wards})";
+    let people = "(SELECT patient_id, min(sex) AS sex, min(birth_year) AS birth_year, min(diagnosis) AS diagnosis, \
+                  min(ward) AS ward FROM visits GROUP BY patient_id)";
+    let lgb = format!(
+        "SELECT * FROM anonymize_lgb({people}, id => patient_id, qi => [sex, birth_year], \
+         semi_sensitive => {{birth_year: 'birth_year % 5 = 0'}}"
+    );
+    let slppa = format!(
+        "SELECT * FROM anatomize_slppa({people}, id => patient_id, qi => [sex, birth_year, ward], sensitive => diagnosis"
+    );
+    let others = [
+        format!("{kl}, output => 'individuals')"),
+        format!("{kl}, output => 'individuals', notation => 'text')"),
+        single.to_owned(),
+        format!("{lgb}, sensitive => diagnosis, k => 3, l => 2, block => 100)"),
+        format!(
+            "{lgb}, sensitive => diagnosis, k => 3, l => 2, block => 100, output => 'detached')"
+        ),
+        format!(
+            "{lgb}, sensitive => [diagnosis, ward], k => 3, l => 2, t => {{ward: 0.8}}, output => 'detached', notation => 'text')"
+        ),
+        // Nothing but a quasi-identifier is secret.
+        format!("{lgb}, k => 3, l => 2)"),
+        format!("{slppa}, alpha => 1, beta => 0.4, gamma => 0.5, delta => 0.5)"),
+        format!("{slppa}, beta => 0.4, gamma => 0.5, method => 'asn')"),
+        format!(
+            "{slppa}, beta => 0.4, method => 'slicing', division => [[sex, ward], [birth_year]])"
+        ),
+    ];
+    let block = |call: &str| if call.contains("slppa") { "800" } else { "120" };
+    let calls = CALLS.iter().map(|c| call(c, "visits", block(c)));
+    let mut refused = vec![];
+    for (i, call) in calls.chain(others).enumerate() {
+        let target = text(&folder.path().join(i.to_string()));
+        let frame = ctx.sql(&call).await.unwrap();
+        let release = match Publish::to(target).with_figures(true).run(frame).await {
+            Ok(release) => release,
+            Err(error) => {
+                refused.push(format!("{call}: {}", error.strip_backtrace()));
+                continue;
+            }
+        };
+        let manifest = &release.manifest;
+        let by_id = manifest.roles.individual.is_some();
+        let labelled = manifest.truth.columns.is_empty();
+        let checked = if by_id { "exact" } else { "possible" };
+        let checked = if labelled { "not" } else { checked };
+        assert_eq!(manifest.truth.checked, checked, "{call}");
+        let schema = include_str!("../../docs/manifest.schema.json");
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let manifest = serde_json::to_value(manifest).unwrap();
+        assert_eq!(faults(&schema, &manifest), Vec::<String>::new(), "{call}");
+        for format in [
+            ReportFormat::Html,
+            ReportFormat::Markdown,
+            ReportFormat::Json,
+        ] {
+            let report = release.figures.as_ref().unwrap().report(format).unwrap();
+            assert!(report.len() > 2000, "{call}");
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 /// The report needs nothing but itself, and promises nothing that nobody can.

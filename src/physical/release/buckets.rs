@@ -32,7 +32,8 @@ use crate::personalized::{
     SmallPattern, Strategy, Treatment, Unworkable, Wishes, anonymize,
 };
 use crate::spec::{
-    IdSpace, LocalRequirement, LocalStrategy, Output, SecretAttribute, SecretRule, SmallPatterns,
+    IdSpace, Layout, LocalRequirement, LocalStrategy, Output, SecretAttribute, SecretRule,
+    SmallPatterns,
 };
 use crate::verify;
 
@@ -326,36 +327,13 @@ impl BucketWork {
                 let nothing = new_null_array(columns.bucketized.data_type(), people);
                 sensitive.push(local(nothing, columns)?);
             }
-            rules.push(self.checked_rule(attribute)?);
+            rules.push(checked_rule(&self.context.layout, attribute)?);
         }
         let release =
             verify::LocalRelease::try_new(&groups.individual, &plain, &semi_sensitive, &sensitive)?;
         let checked = verify::verify_local(&release, self.requirement.k, &rules);
         checked.map_err(|violation| self.context.failed(&violation))?;
         Ok(())
-    }
-
-    /// The verifier's own reading of a rule.
-    fn checked_rule(&self, attribute: &SecretAttribute) -> Result<verify::BucketRule> {
-        Ok(match &attribute.rule {
-            SecretRule::Diversity(l) => verify::BucketRule::Diversity { l: *l as usize },
-            SecretRule::Closeness(t, _) => {
-                let layout = &self.context.layout;
-                let ordered = match attribute.qi {
-                    Some(qi) => layout.is_ordered(qi),
-                    None => {
-                        let fields = layout.record_fields().iter();
-                        let mut named = fields.filter(|f| *f.name() == attribute.name);
-                        named.next().is_some_and(|f| {
-                            f.data_type().is_numeric() || f.data_type().is_temporal()
-                        })
-                    }
-                };
-                let t = t.parse();
-                let t = t.map_err(|_| internal_datafusion_err!("the verifier cannot read t"))?;
-                verify::BucketRule::Closeness { t, ordered }
-            }
-        })
     }
 
     /// The columns in the order of the published schema.
@@ -407,6 +385,31 @@ impl BucketWork {
         }
         Ok(columns)
     }
+}
+
+/// The verifier's own reading of a rule.
+pub(crate) fn checked_rule(
+    layout: &Layout,
+    attribute: &SecretAttribute,
+) -> Result<verify::BucketRule> {
+    Ok(match &attribute.rule {
+        SecretRule::Diversity(l) => verify::BucketRule::Diversity { l: *l as usize },
+        SecretRule::Closeness(t, _) => {
+            let ordered = match attribute.qi {
+                Some(qi) => layout.is_ordered(qi),
+                None => {
+                    let fields = layout.record_fields().iter();
+                    let mut named = fields.filter(|f| *f.name() == attribute.name);
+                    named
+                        .next()
+                        .is_some_and(|f| f.data_type().is_numeric() || f.data_type().is_temporal())
+                }
+            };
+            let t = t.parse();
+            let t = t.map_err(|_| internal_datafusion_err!("the verifier cannot read t"))?;
+            verify::BucketRule::Closeness { t, ordered }
+        }
+    })
 }
 
 impl Attribute<'_> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, AsArray, ListArray, RecordBatch, StringArray, StructArray, UInt32Array,
+    ArrayRef, AsArray, ListArray, RecordBatch, StructArray, UInt32Array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::take;
@@ -54,14 +54,11 @@ impl Labels {
     }
 
     pub fn new(taxonomy: &Taxonomy) -> Self {
-        let tree = taxonomy.tree();
-        let label = |node: u32| taxonomy.label(node);
-        let labels = StringArray::from_iter_values((0..tree.len()).map(label));
-        let parents: StringArray = (0..tree.len()).map(|n| tree.parent(n).map(label)).collect();
+        let (label, parent) = taxonomy.labels();
         Self {
-            tree: Arc::new(tree.clone()),
-            label: Arc::new(labels),
-            parent: Arc::new(parents),
+            tree: Arc::new(taxonomy.tree().clone()),
+            label,
+            parent,
         }
     }
 }

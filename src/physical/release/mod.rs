@@ -19,6 +19,7 @@ use datafusion::physical_plan::metrics::{
 
 use self::anatomy::AnatomyWork;
 use self::buckets::BucketWork;
+pub(crate) use self::buckets::checked_rule;
 use self::classes::ClassWork;
 use self::fingerprints::FingerprintWork;
 use self::rmr::RmrWork;

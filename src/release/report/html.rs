@@ -80,7 +80,7 @@ fn header(page: &mut String, manifest: &Manifest) {
             "records published",
         ),
         (
-            words::measured(manifest.measure("k")),
+            words::measured(manifest.measure("k").or(manifest.measure("group_min"))),
             "people in the smallest class",
         ),
         (
@@ -122,23 +122,29 @@ fn published(page: &mut String, manifest: &Manifest) {
         );
     }
     for column in &manifest.roles.qi {
-        row(
-            column,
-            "quasi-identifier",
-            "generalized, so that a whole class shows the same",
-        );
+        let how = words::quasi_identifier(manifest, column);
+        row(column, "quasi-identifier", how);
     }
     for column in &manifest.roles.sensitive {
-        row(
-            column,
-            "sensitive",
-            "as it is: this is what others must not learn about a person",
-        );
+        row(column, "sensitive", words::sensitive(manifest));
     }
     for column in &manifest.roles.keep {
         row(column, "kept", "as it is, and not protected");
     }
     page.push_str("</tbody></table>");
+    if manifest.tables.len() > 1 {
+        page.push_str("<table><thead><tr><th>Table</th><th>Columns</th><th class=\"n\">Records</th></tr></thead><tbody>");
+        for table in &manifest.tables {
+            let _ = write!(
+                page,
+                "<tr><td><code>{}</code></td><td>{}</td><td class=\"n\">{}</td></tr>",
+                escaped(&table.name),
+                escaped(&table.columns.join(", ")),
+                words::grouped(table.records)
+            );
+        }
+        page.push_str("</tbody></table>");
+    }
     let counts = &manifest.counts;
     let _ = write!(
         page,
@@ -195,7 +201,12 @@ fn data(page: &mut String, figures: &Figures) {
 }
 
 fn risk(page: &mut String, manifest: &Manifest) {
-    page.push_str("<section><h2>Identifiability assessment and mitigation</h2><table><thead><tr><th>Attacker</th><th>Knows</th><th class=\"n\">Largest risk</th><th class=\"n\">Average risk</th></tr></thead><tbody>");
+    page.push_str("<section><h2>Identifiability assessment and mitigation</h2>");
+    if manifest.measure("prosecutor_max").is_none() {
+        let _ = write!(page, "<p>{}</p></section>", words::NO_CLASSES);
+        return;
+    }
+    page.push_str("<table><thead><tr><th>Attacker</th><th>Knows</th><th class=\"n\">Largest risk</th><th class=\"n\">Average risk</th></tr></thead><tbody>");
     for risk in words::risks(manifest) {
         let shown = |value: Option<f64>| value.map_or("–".to_owned(), words::percent);
         let _ = write!(

@@ -37,6 +37,14 @@ pub fn page(figures: &Figures) -> String {
         ["what", "value"],
         roles.iter().map(|(a, b)| [(*a).to_owned(), b.clone()]),
     );
+    if manifest.tables.len() > 1 {
+        let tables = manifest.tables.iter();
+        let tables = tables.map(|t| {
+            let records = words::grouped(t.records);
+            [t.name.clone(), t.columns.join(", "), records]
+        });
+        table(&mut page, ["table", "columns", "records"], tables);
+    }
     section(
         &mut page,
         "The guarantee in plain words",
@@ -80,17 +88,21 @@ pub fn page(figures: &Figures) -> String {
         );
     }
     page.push_str("## Identifiability assessment and mitigation\n\n");
-    let share = |value: Option<f64>| value.map_or("–".to_owned(), words::percent);
-    let risks = words::risks(manifest).into_iter();
-    let risks = risks.map(|r| [r.attacker.to_owned(), share(r.largest), share(r.average)]);
-    table(
-        &mut page,
-        ["attacker", "largest risk", "average risk"],
-        risks,
-    );
-    let above = words::THRESHOLDS.iter();
-    let above = above.map(|(t, _, m)| [(*t).to_owned(), share(manifest.measure(m))]);
-    table(&mut page, ["threshold", "people above it"], above);
+    if manifest.measure("prosecutor_max").is_none() {
+        let _ = write!(page, "{}\n\n", words::NO_CLASSES);
+    } else {
+        let share = |value: Option<f64>| value.map_or("–".to_owned(), words::percent);
+        let risks = words::risks(manifest).into_iter();
+        let risks = risks.map(|r| [r.attacker.to_owned(), share(r.largest), share(r.average)]);
+        table(
+            &mut page,
+            ["attacker", "largest risk", "average risk"],
+            risks,
+        );
+        let above = words::THRESHOLDS.iter();
+        let above = above.map(|(t, _, m)| [(*t).to_owned(), share(manifest.measure(m))]);
+        table(&mut page, ["threshold", "people above it"], above);
+    }
     page.push_str("## What is left for users\n\n");
     let losses = manifest.information_loss.iter();
     let losses = losses.map(|l| {

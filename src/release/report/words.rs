@@ -51,6 +51,34 @@ pub fn risks(manifest: &Manifest) -> Vec<Risk> {
 
 /// The guarantee in plain words, a paragraph each.
 pub fn guarantee(manifest: &Manifest) -> Vec<String> {
+    let mut said = match manifest.function.as_str() {
+        "anonymize_lgb" => local_guarantee(manifest),
+        "anatomize_slppa" => anatomy_guarantee(manifest),
+        _ => class_guarantee(manifest),
+    };
+    said.push(
+        "This was checked after writing, from the bytes of the files, by code that shares nothing with the code that \
+         formed the classes."
+            .to_owned(),
+    );
+    if manifest.truth.checked == "exact" && manifest.function == "anonymize_lgb" {
+        said.push(
+            "The release is true: what every person shows covers the person's own values, and the values of every bucket are \
+             those of its members."
+                .to_owned(),
+        );
+    } else if manifest.truth.checked == "exact" {
+        said.push(
+            "The release is true: every person's published values cover the person's own, and no record was invented. Each \
+             person was compared with itself."
+                .to_owned(),
+        );
+    }
+    said
+}
+
+/// What holds of classes.
+fn class_guarantee(manifest: &Manifest) -> Vec<String> {
     let parameter = |name: &str| manifest.parameters.get(name).cloned();
     let columns = manifest.roles.qi.join(", ");
     let protected = manifest.roles.sensitive.join(", ");
@@ -76,21 +104,117 @@ pub fn guarantee(manifest: &Manifest) -> Vec<String> {
         ("anonymize_ir", Some(l), ..) => said.push(format!(
             "Every class shows at least {l} different values of {protected}."
         )),
+        ("anonymize_kl", Some(l), ..) => {
+            let k = parameter("k").unwrap_or_default();
+            said.push(format!(
+                "Somebody who knows what a person has in {protected}, all of it or some, finds labels that at least {k} people \
+                 publish in the same combination."
+            ));
+            said.push(format!(
+                "Of the people of a class at most one in {l} may have the same set of values of {protected}, and no published \
+                 label but the most general one stands for something that all of them have."
+            ));
+        }
+        ("anonymize_kkm", ..) => said.push(format!(
+            "Somebody who knows that as well, and up to {} of a person's values of {protected}, finds at least {} people of \
+             the class who publish the same labels.",
+            parameter("m").unwrap_or_default(),
+            parameter("k").unwrap_or_default(),
+        )),
         _ => said.push(format!("Every class satisfies {}.", manifest.model)),
     }
-    said.push(
-        "This was checked after writing, from the bytes of the files, by code that shares nothing with the code that \
-         formed the classes."
-            .to_owned(),
-    );
-    if manifest.truth.checked == "exact" {
-        said.push(
-            "The release is true: every person's published values cover the person's own, and no record was invented. Each \
-             person was compared with itself."
-                .to_owned(),
-        );
+    said
+}
+
+/// What holds of local groups and buckets.
+fn local_guarantee(manifest: &Manifest) -> Vec<String> {
+    let k = manifest.measure("k").map_or(0, |k| k as u64);
+    let mut said = vec![format!(
+        "Somebody who knows everything about a person that the person does not keep secret, of {}, and looks for that person \
+         in the release, finds at least {k} people who show the same and keep the same columns secret. Nothing published \
+         says which of them it is.",
+        manifest.roles.qi.join(", ")
+    )];
+    for (name, value) in &manifest.parameters {
+        if let Some(column) = name.strip_prefix("l of ") {
+            said.push(format!(
+                "A secret value of {column} is in a bucket of at least {value} people with different values. Nothing \
+                 published says which of the values is whose."
+            ));
+        } else if let Some(column) = name.strip_prefix("t of ") {
+            said.push(format!(
+                "A secret value of {column} is in a bucket whose shares of values are at most {value} away from those of all \
+                 secret values of the column. Nothing published says which of the values is whose."
+            ));
+        }
     }
     said
+}
+
+/// What holds of groups in anatomized tables.
+fn anatomy_guarantee(manifest: &Manifest) -> Vec<String> {
+    let protected = manifest.roles.sensitive.join(", ");
+    let mut said = vec![
+        "Values are published as they are, and the links between them are cut. People are divided into groups; a reader learns \
+         which values occur in each table of a group, and how often, and not which of different tables belong to one person."
+            .to_owned(),
+    ];
+    let bounds = [
+        (
+            "alpha",
+            "of the people of a group at most this share show the same in any one table".to_owned(),
+        ),
+        (
+            "beta",
+            format!(
+                "of the people of a group at most this share have the same value of {protected}"
+            ),
+        ),
+        (
+            "gamma",
+            "the product of these shares over all tables of a group is at most this".to_owned(),
+        ),
+        (
+            "delta",
+            format!(
+                "a value's share of {protected} in a group is at most this far from its share of the whole table"
+            ),
+        ),
+    ];
+    let given = bounds.iter().filter_map(|(name, meaning)| {
+        let bound = manifest.parameters.get(*name)?;
+        Some(format!("{bound}: {meaning} ({name})."))
+    });
+    said.extend(given);
+    said
+}
+
+/// How a quasi-identifier is published.
+pub fn quasi_identifier(manifest: &Manifest, column: &str) -> &'static str {
+    let secret = ["l", "t"].map(|rule| format!("{rule} of {column}"));
+    match manifest.function.as_str() {
+        "anatomize_slppa" => "as it is, in one of the tables that only random group ids link",
+        "anonymize_lgb" if secret.iter().any(|s| manifest.parameters.contains_key(s)) => {
+            "generalized, so that a whole group shows the same, or in a bucket where its owner keeps it secret"
+        }
+        _ => "generalized, so that a whole class shows the same",
+    }
+}
+
+/// How a sensitive column is published.
+pub fn sensitive(manifest: &Manifest) -> &'static str {
+    match manifest.function.as_str() {
+        "anonymize_kl" | "anonymize_kkm" => {
+            "as labels that stand for several values: this is what others must not learn about a person"
+        }
+        "anonymize_lgb" => {
+            "in buckets, apart from whose it is: this is what others must not learn about a person"
+        }
+        "anatomize_slppa" => {
+            "as it is, in a table of its own: this is what others must not learn about a person"
+        }
+        _ => "as it is: this is what others must not learn about a person",
+    }
 }
 
 /// What is not protected.
@@ -156,6 +280,10 @@ pub const CONTEXT: [&str; 4] = [
     "Contracts, access control and logging that apply",
     "What the people in the data were told",
 ];
+
+/// Said in place of the usual risks where a release has no classes.
+pub const NO_CLASSES: &str = "The usual figures are shares of classes of people who look the same. This release is not made of \
+such classes; how sure a reader can be of a person's values is bounded as said above, and measured in the appendix.";
 
 /// The disclaimer at the end.
 pub const DISCLAIMER: &str = "The figures are those of the models named here. Whether the release is anonymous in the sense of a \

@@ -114,6 +114,14 @@ impl LocalRelease {
 
     /// What must hold whatever is required.
     pub(super) fn check_form(&self) -> Result<(), LocalViolation> {
+        self.check_people()?;
+        let attributes = || self.attributes.iter().enumerate();
+        attributes().try_for_each(|(at, a)| a.check_values(at))?;
+        attributes().try_for_each(|(at, a)| a.check_table(at))
+    }
+
+    /// The same without what buckets hold.
+    pub(super) fn check_people(&self) -> Result<(), LocalViolation> {
         if self.without_pseudonym > 0 {
             return Err(LocalViolation::NoPseudonym {
                 records: self.without_pseudonym,
@@ -124,10 +132,8 @@ impl LocalRelease {
                 individuals: self.with_several,
             });
         }
-        let attributes = || self.attributes.iter().enumerate();
-        attributes().try_for_each(|(at, a)| a.check_members(at))?;
-        attributes().try_for_each(|(at, a)| a.check_values(at))?;
-        attributes().try_for_each(|(at, a)| a.check_table(at))
+        let mut attributes = self.attributes.iter().enumerate();
+        attributes.try_for_each(|(at, a)| a.check_members(at))
     }
 
     pub(super) fn group_sizes(&self) -> Vec<usize> {

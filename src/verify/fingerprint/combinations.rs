@@ -14,6 +14,17 @@ pub struct CombinationRequirement {
     pub m: usize,
 }
 
+impl CombinationRequirement {
+    /// The requirement with parameters as they were written; `None` if one is missing or cannot be read.
+    pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
+        let count = |name: &str| parameter(name)?.parse::<usize>().ok();
+        Some(Self {
+            k: count("k")?,
+            m: count("m")?,
+        })
+    }
+}
+
 /// Why a release must not be published. Holds counts only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CombinationViolation {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::PublishedFingerprints;
+use super::{FingerprintTally, PublishedFingerprints};
 use super::published::Counted;
 use super::tree::Tree;
 use crate::verify::ratio::Ratio;
@@ -16,6 +16,21 @@ pub struct FingerprintRequirement {
     pub l: usize,
     /// At most one in so many of a class have a value; not all of them, if it is not given.
     pub value_l: Option<usize>,
+}
+
+impl FingerprintRequirement {
+    /// The requirement with parameters as they were written; `None` if one is missing or cannot be read.
+    pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
+        let count = |name: &str| parameter(name).map(|text| text.parse::<usize>().ok());
+        Some(Self {
+            k: count("k")??,
+            l: count("l")??,
+            value_l: match count("value_l") {
+                Some(value_l) => Some(value_l?),
+                None => None,
+            },
+        })
+    }
 }
 
 /// What a release that satisfies its requirement attains.
@@ -97,18 +112,9 @@ pub fn verify_fingerprints(
     requirement: &FingerprintRequirement,
 ) -> Result<FingerprintsAttained, FingerprintViolation> {
     published.check_form()?;
-    let mut holders = vec![0; published.sets.len()];
-    for set in published.classes.iter().flatten() {
-        holders[*set as usize] += 1;
-    }
-    let rarest = holders.iter().copied().min().unwrap_or(0);
-    let rare = holders.iter().filter(|n| **n < requirement.k).count();
-    if rare > 0 {
-        return Err(FingerprintViolation::RareFingerprints {
-            fingerprints: rare,
-            rarest,
-        });
-    }
+    let mut tally = FingerprintTally::default();
+    tally.add(published);
+    let rarest = tally.check(requirement.k)?;
     let (mut fingerprint_share, mut value_share) = (Worst::default(), Worst::default());
     let (mut fewest, mut alone) = (usize::MAX, 0);
     for class in &published.classes {
@@ -143,7 +149,7 @@ pub fn verify_fingerprints(
     Ok(FingerprintsAttained {
         individuals: published.classes.iter().map(Vec::len).sum(),
         classes: published.classes.len(),
-        fingerprints: holders.len(),
+        fingerprints: tally.len(),
         rarest_fingerprint: rarest,
         largest_fingerprint_share: fingerprint_share.share(),
         largest_value_share: value_share.share(),
