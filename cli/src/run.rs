@@ -122,9 +122,17 @@ fn say(release: &Release) -> Result<(), Failure> {
         "exact" => ", and true of the input",
         _ => "",
     };
+    let classes = match manifest.measure("classes") {
+        Some(_) => "classes",
+        None => "groups",
+    };
+    let tables = match manifest.tables.len() {
+        1 => String::new(),
+        n => format!(", in {n} tables"),
+    };
     writeln!(
         Output,
-        "published {} individuals with {} records in {} classes",
+        "published {} individuals with {} records in {} {classes}{tables}",
         counts.individuals_out, counts.records_out, counts.classes
     )?;
     writeln!(

@@ -272,32 +272,33 @@ const SPILLING: &str = "SET datafusion.execution.sort_spill_reservation_bytes = 
     SELECT * FROM anonymize_eir(sample_patients(100000), id => patient_id, qi => [birth_year, sex, race], \
     sensitive => diagnosis, l => 3, block => 1000)";
 
+/// A program that has begun to spill into a folder.
+#[cfg(unix)]
+fn spilling(folder: &Path) -> std::process::Child {
+    let memory = ["-m", "24m", "--mem-pool-type", "fair"];
+    let before = programs(folder);
+    let child = command(&["sql", "-q", "-c", SPILLING])
+        .args(memory)
+        .env("TMPDIR", folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start");
+    let begin = Instant::now();
+    while programs(folder) == before && begin.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(programs(folder) > before, "nothing was spilled");
+    child
+}
+
 /// Spilled records are as secret as the input.
 #[cfg(unix)]
 #[test]
 fn signals_leave_no_spilled_file() {
     for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let folder = tempfile::tempdir().expect("folder");
-        let child = command(&[
-            "sql",
-            "-q",
-            "-m",
-            "24m",
-            "--mem-pool-type",
-            "fair",
-            "-c",
-            SPILLING,
-        ])
-        .env("TMPDIR", folder.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("start");
-        let begin = Instant::now();
-        while files(folder.path()) == 0 && begin.elapsed() < Duration::from_secs(120) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        assert!(files(folder.path()) > 0, "nothing was spilled");
+        let child = spilling(folder.path());
         signal(name, &child);
         let sent = Instant::now();
         let output = child.wait_with_output().expect("end");
@@ -306,6 +307,51 @@ fn signals_leave_no_spilled_file() {
         assert_eq!(stderr(&output), "", "{name}");
         assert_eq!(entries(folder.path()), 0, "{name} left something behind");
     }
+}
+
+/// Nobody can clean up after being killed: the next program does, and leaves those alone that live.
+#[cfg(unix)]
+#[test]
+fn what_a_killed_program_spilled_is_removed_by_the_next() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("folder");
+    let of = |name: &str| folder.path().join(name);
+    // Not ours: another name, no lock, or a link to somewhere else.
+    let elsewhere = tempfile::tempdir().expect("folder");
+    fs::write(elsewhere.path().join("spill.lock"), "").expect("file");
+    fs::create_dir(of("other")).expect("folder");
+    fs::write(of("other").join("spill.lock"), "").expect("file");
+    fs::create_dir(of("anonymize-notes")).expect("folder");
+    std::os::unix::fs::symlink(elsewhere.path(), of("anonymize-link")).expect("link");
+    let others = entries(folder.path());
+
+    let mut killed = spilling(folder.path());
+    let found = fs::read_dir(folder.path()).expect("folder").flatten();
+    let strange = |name: &str| ["other", "anonymize-notes", "anonymize-link"].contains(&name);
+    let own = found.map(|entry| entry.path());
+    let own: Vec<_> = own
+        .filter(|path| !strange(&path.file_name().unwrap_or_default().to_string_lossy()))
+        .collect();
+    let mode = fs::metadata(&own[0]).expect("folder").permissions().mode();
+    assert_eq!((own.len(), mode & 0o777), (1, 0o700));
+    let mut alive = spilling(folder.path());
+    assert_eq!(entries(folder.path()), others + 2);
+    killed.kill().expect("kill");
+    killed.wait().expect("end");
+    assert_eq!(entries(folder.path()), others + 2, "it could not clean up");
+    let next = |expected: usize| {
+        let output = command(&["sql", "-q", "-c", "SELECT 1"])
+            .env("TMPDIR", folder.path())
+            .output();
+        assert!(output.expect("the program starts").status.success());
+        assert_eq!(entries(folder.path()), others + expected);
+    };
+    next(1);
+    assert!(alive.try_wait().expect("a child").is_none(), "it lives");
+    assert_eq!(programs(folder.path()), 1, "it keeps what it spilled");
+    alive.kill().expect("kill");
+    alive.wait().expect("end");
+    next(0);
 }
 
 #[test]
@@ -341,14 +387,15 @@ fn entries(folder: &Path) -> usize {
     fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
-/// Files two folders below a folder, where the engine spills.
-fn files(folder: &Path) -> usize {
+/// Programs that have spilled something into a folder: each has a folder of its own, and the engine one in that.
+#[cfg(unix)]
+fn programs(folder: &Path) -> usize {
     let below = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
     };
-    let folders = below(folder).into_iter().flat_map(|f| below(&f));
-    folders.map(|f| entries(&f)).sum()
+    let spilled = |program: &&std::path::PathBuf| below(program).iter().any(|f| entries(f) > 0);
+    below(folder).iter().filter(spilled).count()
 }
 
 #[test]

@@ -25,6 +25,19 @@ sensitive = "diagnosis"
 l = 3
 "#;
 
+/// A job over a table in which every value can be found again.
+const CANARIES: &str = r#"
+target = "out"
+input.people = "in.parquet"
+[publish]
+function = "anonymize_eir"
+id = "who"
+qi = ["city", "income"]
+sensitive = "disease"
+l = 3
+seed = "seedcanary"
+"#;
+
 fn anonymize(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anonymize"));
     command.current_dir(folder).env_remove("RUST_LOG");
@@ -99,6 +112,57 @@ fn a_job_is_published_once_with_its_report() {
     assert_eq!(manifest["model"], "EIR 4-diversity");
     let report = fs::read_to_string(folder.path().join("job.report.md")).unwrap();
     assert!(report.starts_with("# Release report: EIR 4-diversity"));
+}
+
+/// Several tables of one release, from a job.
+#[test]
+fn a_job_may_publish_several_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let people = r#"
+        target = "out"
+        [input]
+        people = { sql = "SELECT value AS id, 20 + value % 40 AS age, value % 7 AS job, value % 3 = 0 AS hidden, value % 30 AS salary FROM range(0, 600)" }
+        [publish]
+        id = "id"
+        qi = ["age", "job"]
+        sensitive = "salary"
+    "#;
+    let slppa = "function = 'anatomize_slppa'\nalpha = 1.0\nbeta = 0.1\ngamma = 0.1\ndelta = 0.1\ntables = 2";
+    let lgb = "function = 'anonymize_lgb'\nk = 5\nl = 3\nsemi_sensitive = { age = 'hidden' }\noutput = 'detached'";
+    for (arguments, tables, words) in [
+        (
+            slppa,
+            ["qi_1", "qi_2", "sa"],
+            "the links between them are cut",
+        ),
+        (
+            lgb,
+            ["individuals", "age_buckets", "salary_buckets"],
+            "is in a bucket of at least 3 people",
+        ),
+    ] {
+        fs::write(
+            folder.path().join("job.toml"),
+            format!("{people}\n{arguments}"),
+        )
+        .unwrap();
+        let said = anonymize(folder.path()).args(["run", "job.toml"]).output();
+        let said = ok(said.unwrap());
+        assert!(said.contains("groups, in 3 tables"), "{said}");
+        let manifest = manifest(&folder.path().join("out")).unwrap();
+        let named = manifest["tables"].as_array().unwrap().iter();
+        let named: Vec<_> = named.map(|t| t["name"].as_str().unwrap()).collect();
+        assert_eq!(named, tables);
+        for file in manifest["files"].as_array().unwrap() {
+            assert!(tables.contains(&file["table"].as_str().unwrap()));
+        }
+        let report = fs::read_to_string(folder.path().join("job.report.html")).unwrap();
+        assert!(
+            report.contains(words) && report.contains("What is not protected"),
+            "{words}"
+        );
+        fs::remove_dir_all(folder.path().join("out")).unwrap();
+    }
 }
 
 #[test]
@@ -249,21 +313,8 @@ fn nothing_secret_gets_out() {
         .args(["sql", "-q", "-c", copy])
         .output()
         .unwrap());
-    let job = r#"
-        target = "out"
-        input.people = "in.parquet"
-        [publish]
-        function = "anonymize_eir"
-        id = "who"
-        qi = ["city", "income"]
-        sensitive = "disease"
-        l = 3
-        seed = "seedcanary"
-        [ledger]
-        folder = "ledger"
-        key = "${LEDGER_KEY}"
-    "#;
-    fs::write(at("job.toml"), job).unwrap();
+    let ledger = "[ledger]\nfolder = 'ledger'\nkey = '${LEDGER_KEY}'";
+    fs::write(at("job.toml"), format!("{CANARIES}{ledger}")).unwrap();
     fs::create_dir(at("tmp")).unwrap();
     let run = anonymize(folder.path())
         .args(["run", "job.toml"])
@@ -321,6 +372,96 @@ fn nothing_secret_gets_out() {
         0,
         "spill files are gone"
     );
+}
+
+/// A release that spills, looked at while it does: the folder is private, holds no id and no column without a role, and is
+/// gone in the end. Values with pseudonyms may be there, and show that there was something to be seen.
+#[cfg(unix)]
+#[test]
+fn what_a_release_spills_is_private_and_has_no_ids() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let copy = "COPY (SELECT 'idcanary' || (value / 4) AS who, value / 4 % 50 AS income, 'citycanary' || (value / 4 % 20) AS city, \
+                'diseasecanary' || (value % 97) AS disease, 'othercanary' || value AS unnamedcolumn \
+                FROM range(0, 200000)) TO 'in.parquet'";
+    ok(anonymize(folder.path())
+        .args(["sql", "-q", "-c", copy])
+        .output()
+        .unwrap());
+    let limits = "block = 1000\n[run]\nmemory = '40m'\npartitions = 2";
+    fs::write(at("job.toml"), format!("{CANARIES}{limits}")).unwrap();
+    fs::create_dir(at("tmp")).unwrap();
+    let mut child = anonymize(folder.path())
+        .args(["run", "job.toml", "--format", "json"])
+        .env("RUST_LOG", "trace")
+        .env("TMPDIR", at("tmp"))
+        .env(
+            "DATAFUSION_EXECUTION_SORT_SPILL_RESERVATION_BYTES",
+            "1000000",
+        )
+        .stdout(fs::File::create(at("stdout")).unwrap())
+        .stderr(fs::File::create(at("stderr")).unwrap())
+        .spawn()
+        .unwrap();
+    let secrets = ["idcanary", "othercanary", "seedcanary", "unnamedcolumn"];
+    let mut spilled = false;
+    let status = loop {
+        for entry in fs::read_dir(at("tmp")).unwrap().flatten() {
+            let mode = fs::metadata(entry.path()).map(|m| m.permissions().mode() & 0o777);
+            assert!(mode.is_err() || mode.unwrap() == 0o700);
+        }
+        for bytes in files_below(&at("tmp")) {
+            spilled |= contains(&bytes, "diseasecanary");
+            for secret in secrets {
+                assert!(!contains(&bytes, secret), "spilled: {secret}");
+            }
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    let logged =
+        fs::read_to_string(at("stderr")).unwrap() + &fs::read_to_string(at("stdout")).unwrap();
+    assert!(
+        status.success(),
+        "{}",
+        logged.lines().last().unwrap_or_default()
+    );
+    assert!(spilled, "nothing was spilled");
+    assert_eq!(
+        fs::read_dir(at("tmp")).unwrap().count(),
+        0,
+        "spill files are gone"
+    );
+    let manifest = fs::read_to_string(at("out/manifest.json")).unwrap();
+    let report = fs::read_to_string(at("job.report.json")).unwrap();
+    for secret in secrets.iter().chain(&["diseasecanary"]) {
+        for (name, text) in [
+            ("log", &logged),
+            ("manifest", &manifest),
+            ("report", &report),
+        ] {
+            assert!(!text.contains(secret), "{name}: {secret}");
+        }
+    }
+    assert!(!logged.contains("citycanary") && !manifest.contains("citycanary"));
+}
+
+/// The bytes of all files below a folder that can be read at this moment.
+#[cfg(unix)]
+fn files_below(folder: &Path) -> Vec<Vec<u8>> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let below = |path: std::path::PathBuf| match path.is_dir() {
+        true => files_below(&path),
+        false => fs::read(path).into_iter().collect(),
+    };
+    entries.flat_map(|entry| below(entry.path())).collect()
+}
+
+#[cfg(unix)]
+fn contains(bytes: &[u8], token: &str) -> bool {
+    bytes.windows(token.len()).any(|w| w == token.as_bytes())
 }
 
 /// Killed at random moments: the manifest is absent or complete, and the next run sweeps what is left.
