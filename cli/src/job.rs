@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use datafusion::prelude::SessionContext;
 use datafusion_anonymize::FUNCTIONS;
-use datafusion_anonymize::release::{Ledger, OnOverlap, ReportFormat};
+use datafusion_anonymize::release::{Ledger, OnOverlap, Publish, ReportFormat};
 use datafusion_cli::pool_type::PoolType;
 use toml::{Table, Value};
 
@@ -30,9 +30,17 @@ pub struct Job {
     pub arguments: Table,
     pub target: String,
     pub report: Option<Report>,
+    population: Option<Population>,
     ledger: Option<(PathBuf, String, OnOverlap)>,
     memory: Option<u64>,
     partitions: Option<usize>,
+}
+
+/// The people among whom somebody may be looked for, as SQL, and the column that tells them apart.
+#[derive(Debug)]
+struct Population {
+    query: String,
+    id: Option<String>,
 }
 
 /// Which report is written where.
@@ -74,6 +82,8 @@ impl Job {
             None => Some(Report::default_for(stem, ReportFormat::Html)),
             Some(table) => read_report(table, stem)?,
         };
+        let population = job.optional_table("population")?;
+        let population = population.map(read_population).transpose()?;
         let ledger = job.optional_table("ledger")?.map(read_ledger).transpose()?;
         let mut run = Keys::new("run", job.optional_table("run")?.unwrap_or_default());
         let memory = run.text("memory")?;
@@ -83,7 +93,14 @@ impl Job {
         let partitions = run.count("partitions")?;
         run.finish(&["memory", "partitions"])?;
         job.finish(&[
-            "input", "query", "publish", "target", "report", "ledger", "run",
+            "input",
+            "query",
+            "publish",
+            "target",
+            "report",
+            "population",
+            "ledger",
+            "run",
         ])?;
         Ok(Self {
             inputs,
@@ -92,6 +109,7 @@ impl Job {
             arguments,
             target,
             report,
+            population,
             ledger,
             memory,
             partitions,
@@ -143,8 +161,21 @@ impl Job {
         Ok(call + ")")
     }
 
+    /// Where and how to publish.
+    pub async fn publish(&self, context: &SessionContext) -> Result<Publish, Failure> {
+        let publish = Publish::to(&self.target)
+            .with_figures(self.report.is_some())
+            .with_ledger(self.ledger()?);
+        let Some(Population { query, id }) = &self.population else {
+            return Ok(publish);
+        };
+        let people = context.sql(query).await;
+        let people = people.map_err(|e| format!("population: {}", e.strip_backtrace()))?;
+        Ok(publish.with_population(people, id.clone()))
+    }
+
     /// The ledger, if there is one.
-    pub fn ledger(&self) -> Result<Option<Ledger>, Failure> {
+    fn ledger(&self) -> Result<Option<Ledger>, Failure> {
         let Some((folder, key, on_overlap)) = &self.ledger else {
             return Ok(None);
         };
@@ -192,14 +223,11 @@ fn inputs(table: Table) -> Result<Vec<(String, String)>, Failure> {
         let query = match value {
             Value::String(path) => format!("SELECT * FROM {}", quoted(&path)),
             Value::Table(table) => {
-                let mut input = Keys::new(&format!("input.{name}"), table);
-                let (path, query) = (input.text("path")?, input.text("sql")?);
+                let path = format!("input.{name}");
+                let mut input = Keys::new(&path, table);
+                let query = relation(&path, &mut input)?;
                 input.finish(&["path", "sql"])?;
-                match (path, query) {
-                    (Some(path), None) => format!("SELECT * FROM {}", quoted(&path)),
-                    (None, Some(query)) => query,
-                    _ => return Err(format!("input.{name} needs either path or sql").into()),
-                }
+                query
             }
             _ => {
                 return Err(format!(
@@ -216,6 +244,23 @@ fn inputs(table: Table) -> Result<Vec<(String, String)>, Failure> {
         );
     }
     Ok(inputs)
+}
+
+/// What a table with `path` or `sql` stands for, as SQL.
+fn relation(name: &str, keys: &mut Keys) -> Result<String, Failure> {
+    match (keys.text("path")?, keys.text("sql")?) {
+        (Some(path), None) => Ok(format!("SELECT * FROM {}", quoted(&path))),
+        (None, Some(query)) => Ok(query),
+        _ => Err(format!("{name} needs either path or sql").into()),
+    }
+}
+
+fn read_population(table: Table) -> Result<Population, Failure> {
+    let mut population = Keys::new("population", table);
+    let query = relation("population", &mut population)?;
+    let id = population.text("id")?;
+    population.finish(&["path", "sql", "id"])?;
+    Ok(Population { query, id })
 }
 
 fn read_report(table: Table, stem: &str) -> Result<Option<Report>, Failure> {

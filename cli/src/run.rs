@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use datafusion::common::TableReference;
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::release::{MANIFEST, Publish, Release, ReportFormat};
+use datafusion_anonymize::release::{MANIFEST, Release, ReportFormat};
 use tempfile::NamedTempFile;
 
 use crate::Failure;
@@ -72,10 +72,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let _ = context
         .table_provider(TableReference::bare(job.target.as_str()))
         .await;
-    let publish = Publish::to(&job.target)
-        .with_figures(job.report.is_some())
-        .with_ledger(job.ledger()?);
-    let release = publish.run(frame).await?;
+    let release = job.publish(&context).await?.run(frame).await?;
     drop(progress);
     for warning in &release.warnings {
         log::warn!("{warning}");

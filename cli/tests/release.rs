@@ -114,6 +114,41 @@ fn a_job_is_published_once_with_its_report() {
     assert!(report.starts_with("# Release report: EIR 4-diversity"));
 }
 
+/// With a population ten times as large, a journalist finds people with less than the prosecutor's risk.
+#[test]
+fn a_population_bounds_the_journalist() {
+    let folder = tempfile::tempdir().unwrap();
+    let people = "SELECT sex, birth_year FROM sample_patients(individuals => 4000, seed => 1)";
+    let population = format!("{JOB}\n[population]\nsql = '{people}'\n");
+    fs::write(folder.path().join("job.toml"), population).unwrap();
+    let run = |settings: &[&str]| {
+        let mut command = anonymize(folder.path());
+        command
+            .args(["run", "job.toml", "--format", "md"])
+            .args(settings);
+        command.output().unwrap()
+    };
+    ok(run(&[]));
+    let manifest = manifest(&folder.path().join("out")).unwrap();
+    let measure = |name: &str| {
+        let audit = manifest["audit"].as_array().unwrap().iter();
+        let mut found = audit.filter(|m| m["measure"] == name);
+        found.next().unwrap()["value"].as_f64().unwrap()
+    };
+    assert!(measure("journalist_max") < measure("prosecutor_max"));
+    let labelled = "publish.hierarchy={ birth_year = 'bins(5, 20)' }";
+    let said = refused(run(&["--set", "target=other", "--set", labelled]));
+    assert!(
+        said.contains("'birth_year' is published as labels"),
+        "{said}"
+    );
+    let said = refused(run(&["--set", "population.path=x"]));
+    assert!(
+        said.contains("population needs either path or sql"),
+        "{said}"
+    );
+}
+
 /// Several tables of one release, from a job.
 #[test]
 fn a_job_may_publish_several_tables() {

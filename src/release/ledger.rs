@@ -61,9 +61,16 @@ impl Ledger {
                 "ledger: the key must have at least 16 characters: whoever guesses it can test ids"
             ));
         }
+        let folder: PathBuf = folder.into();
+        if folder.to_string_lossy().contains("://") {
+            return Err(exec_datafusion_err!(
+                "ledger: '{}' is a URL; the ledger must be a folder of this machine, such as ledger/",
+                folder.display()
+            ));
+        }
         let context = "datafusion-anonymize 2026 ledger key";
         Ok(Self {
-            folder: folder.into(),
+            folder,
             key: blake3::derive_key(context, secret.as_bytes()),
             on_overlap: OnOverlap::default(),
         })

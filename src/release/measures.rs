@@ -20,6 +20,7 @@ use datafusion::prelude::SessionContext;
 
 use super::manifest::{FileEntry, Loss, Measure};
 use super::place::Place;
+use super::publish::Population;
 use super::tables::{Table, Tables, sensitive};
 use crate::physical::Summary;
 use crate::spec::{
@@ -105,13 +106,22 @@ impl Measuring {
     }
 
     /// What the files attain, by `audit`, once for each sensitive column. Refuses individuals in several classes and the
-    /// like.
-    pub async fn audit(&self) -> Result<Vec<Measure>> {
+    /// like. With a population, also the risk in it.
+    pub async fn audit(&self, population: Option<&Population>) -> Result<Vec<Measure>> {
         let columns = sensitive(&self.spec);
+        let mut among = String::new();
+        if let Some(Population { people, id }) = population {
+            let people = Arc::new(ViewTable::new(people.clone(), None));
+            self.context.register_table("population", people)?;
+            let id = id
+                .as_ref()
+                .map(|id| format!(", population_id => {}", quoted(id)));
+            among = format!(", population => population{}", id.unwrap_or_default());
+        }
         let mut found: Vec<Measure> = vec![];
         for column in &columns {
             let sql = format!(
-                "SELECT section, measure, value, better, note FROM audit(published, {})",
+                "SELECT section, measure, value, better, note FROM audit(published, {}{among})",
                 self.arguments(self.spec.qi(), Some(column))
             );
             for mut measure in read_measures(&self.query(&sql).await?) {

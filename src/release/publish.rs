@@ -58,6 +58,15 @@ pub struct Publish {
     target: String,
     figures: bool,
     ledger: Option<Ledger>,
+    population: Option<Population>,
+}
+
+/// The people among whom somebody may be looked for.
+#[derive(Debug, Clone)]
+pub(super) struct Population {
+    pub people: LogicalPlan,
+    /// The column that tells them apart; none if each row is another one.
+    pub id: Option<String>,
 }
 
 /// A release that can be read.
@@ -80,7 +89,16 @@ impl Publish {
             target: target.into(),
             figures: false,
             ledger: None,
+            population: None,
         }
+    }
+
+    /// Measures the journalist's risk: how many of these people fit a class. They have the quasi-identifiers of the input
+    /// under the same names, and an id if somebody has several rows.
+    pub fn with_population(mut self, people: DataFrame, id: Option<String>) -> Self {
+        let people = people.into_unoptimized_plan();
+        self.population = Some(Population { people, id });
+        self
     }
 
     /// Also computes the figures of a report.
@@ -247,6 +265,10 @@ struct Work<'a> {
 impl Work<'_> {
     async fn stage(&self) -> Result<Release> {
         let spec = &self.call.fixed;
+        let population = self.publish.population.as_ref();
+        if population.is_some() {
+            check_population(spec)?;
+        }
         let division = self.division().await?;
         let (input, published) = (&self.call.input, &self.call.published);
         let tables = Tables::of(spec, input, published, &division)?;
@@ -257,7 +279,7 @@ impl Work<'_> {
             Measuring::try_new(self.state, spec, self.place, &tables, &files, original).await?;
         let audit = match tables.twin.verify_tables(&measuring).await? {
             Some(measured) => measured,
-            None => measuring.audit().await?,
+            None => measuring.audit(population).await?,
         };
         let mut counts = Counts::new(hidden_below(&self.call.spec)?, &summary);
         // Classes that show the same values are one.
@@ -366,6 +388,26 @@ impl Work<'_> {
         let target = self.place.url().to_string();
         ledger.enter(self.release, &subject, &target, ids).await
     }
+}
+
+/// A population is compared with published values, which labels of a hierarchy cannot be, and only classes have any.
+fn check_population(spec: &Spec) -> Result<()> {
+    let why = match spec.entry()?.form {
+        Form::Classes | Form::Fingerprints | Form::Combinations => {
+            let labelled = |qi: &&String| spec.hierarchies().contains_key(*qi);
+            match spec.qi().iter().find(labelled) {
+                None => return Ok(()),
+                Some(qi) => format!("column '{qi}' is published as labels of a hierarchy"),
+            }
+        }
+        _ => format!(
+            "{} forms no classes of people who look the same",
+            spec.function()
+        ),
+    };
+    Err(plan_datafusion_err!(
+        "publish: the risk in a population cannot be measured, because {why}; leave the population out"
+    ))
 }
 
 /// Counts of people below this are not told: the fewest individuals that the model allows in a class or group, or lets

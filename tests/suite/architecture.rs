@@ -95,6 +95,10 @@ fn rooms_import_only_what_they_may() {
     let mut broken = vec![];
     for (room, allowed, engine) in RULES {
         for file in sources(&src.join(room)) {
+            // Tests may use everything.
+            if file.ends_with("tests.rs") {
+                continue;
+            }
             let text = fs::read_to_string(&file).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap();
             for (number, line) in code.lines().enumerate() {

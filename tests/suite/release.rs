@@ -598,6 +598,7 @@ async fn the_ledger_knows_who_was_published_before() {
         );
     }
     assert!(Ledger::new("x", "short").is_err());
+    assert!(Ledger::new("s3://bucket/ledger", "a secret of 24 characters").is_err());
 }
 
 /// What a store does wrong.
