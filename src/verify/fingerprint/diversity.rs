@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::{FingerprintTally, PublishedFingerprints};
 use super::published::Counted;
 use super::tree::Tree;
+use super::{FingerprintTally, PublishedFingerprints};
 use crate::verify::ratio::Ratio;
 
 /// What every release under (k, l)-diversity must satisfy.
