@@ -54,7 +54,11 @@ pub fn remove() {
 
 impl Folder {
     fn make() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let folder = builder.tempdir()?;
         // It gets its name when it is locked, so that nobody finds it unlocked.
         let unnamed = folder.path().join("lock");
         let lock = File::create(&unnamed)?;

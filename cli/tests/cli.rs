@@ -276,7 +276,7 @@ const SPILLING: &str = "SET datafusion.execution.sort_spill_reservation_bytes = 
 #[cfg(unix)]
 fn spilling(folder: &Path) -> std::process::Child {
     let memory = ["-m", "24m", "--mem-pool-type", "fair"];
-    let before = programs(folder);
+    let before = below(folder);
     let child = command(&["sql", "-q", "-c", SPILLING])
         .args(memory)
         .env("TMPDIR", folder)
@@ -285,10 +285,18 @@ fn spilling(folder: &Path) -> std::process::Child {
         .spawn()
         .expect("start");
     let begin = Instant::now();
-    while programs(folder) == before && begin.elapsed() < Duration::from_secs(120) {
-        std::thread::sleep(Duration::from_millis(10));
+    // A program has a folder of its own, and the engine one in that.
+    let spilled = || {
+        let own = below(folder).into_iter().filter(|f| !before.contains(f));
+        own.flat_map(|f| below(&f)).any(|f| entries(&f) > 0)
+    };
+    while !spilled() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(120),
+            "nothing was spilled"
+        );
+        std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(programs(folder) > before, "nothing was spilled");
     child
 }
 
@@ -348,7 +356,6 @@ fn what_a_killed_program_spilled_is_removed_by_the_next() {
     };
     next(1);
     assert!(alive.try_wait().expect("a child").is_none(), "it lives");
-    assert_eq!(programs(folder.path()), 1, "it keeps what it spilled");
     alive.kill().expect("kill");
     alive.wait().expect("end");
     next(0);
@@ -387,15 +394,10 @@ fn entries(folder: &Path) -> usize {
     fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
-/// Programs that have spilled something into a folder: each has a folder of its own, and the engine one in that.
 #[cfg(unix)]
-fn programs(folder: &Path) -> usize {
-    let below = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
-    let spilled = |program: &&std::path::PathBuf| below(program).iter().any(|f| entries(f) > 0);
-    below(folder).iter().filter(spilled).count()
+fn below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }
 
 #[test]
