@@ -334,6 +334,7 @@ fn what_a_killed_program_spilled_is_removed_by_the_next() {
     let others = entries(folder.path());
 
     let mut killed = spilling(folder.path());
+    signal("STOP", &killed);
     let found = fs::read_dir(folder.path()).expect("folder").flatten();
     let strange = |name: &str| ["other", "anonymize-notes", "anonymize-link"].contains(&name);
     let own = found.map(|entry| entry.path());
@@ -343,6 +344,7 @@ fn what_a_killed_program_spilled_is_removed_by_the_next() {
     let mode = fs::metadata(&own[0]).expect("folder").permissions().mode();
     assert_eq!((own.len(), mode & 0o777), (1, 0o700));
     let mut alive = spilling(folder.path());
+    signal("STOP", &alive);
     assert_eq!(entries(folder.path()), others + 2);
     killed.kill().expect("kill");
     killed.wait().expect("end");
