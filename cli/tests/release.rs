@@ -409,6 +409,86 @@ fn nothing_secret_gets_out() {
     );
 }
 
+/// A release that spills, looked at while it does: the folder is private, holds no id and no column without a role, and is
+/// gone in the end. Values with pseudonyms may be there, and show that there was something to be seen.
+#[cfg(unix)]
+#[test]
+fn what_a_release_spills_is_private_and_has_no_ids() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let copy = "COPY (SELECT 'idcanary' || (value / 4) AS who, value / 4 % 50 AS income, 'citycanary' || (value / 4 % 20) AS city, \
+                'diseasecanary' || (value % 97) AS disease, 'othercanary' || value AS unnamedcolumn \
+                FROM range(0, 200000)) TO 'in.parquet'";
+    ok(anonymize(folder.path())
+        .args(["sql", "-q", "-c", copy])
+        .output()
+        .unwrap());
+    let limits = "block = 1000\n[run]\nmemory = '64m'\npartitions = 2";
+    fs::write(at("job.toml"), format!("{CANARIES}{limits}")).unwrap();
+    fs::create_dir(at("tmp")).unwrap();
+    let mut child = anonymize(folder.path())
+        .args(["run", "job.toml", "--format", "json"])
+        .env("RUST_LOG", "trace")
+        .env("TMPDIR", at("tmp"))
+        .env(
+            "DATAFUSION_EXECUTION_SORT_SPILL_RESERVATION_BYTES",
+            "1000000",
+        )
+        .stdout(fs::File::create(at("stdout")).unwrap())
+        .stderr(fs::File::create(at("stderr")).unwrap())
+        .spawn()
+        .unwrap();
+    let secrets = ["idcanary", "othercanary", "seedcanary", "unnamedcolumn"];
+    let mut spilled = false;
+    let status = loop {
+        for entry in fs::read_dir(at("tmp")).unwrap().flatten() {
+            let mode = fs::metadata(entry.path()).map(|m| m.permissions().mode() & 0o777);
+            assert!(mode.is_err() || mode.unwrap() == 0o700);
+        }
+        for bytes in files_below(&at("tmp")) {
+            spilled |= contains(&bytes, "diseasecanary");
+            for secret in secrets {
+                assert!(!contains(&bytes, secret), "spilled: {secret}");
+            }
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    let read = |name: &str| fs::read_to_string(at(name)).unwrap_or_default();
+    let logged = read("stderr") + &read("stdout");
+    assert!(spilled, "nothing was spilled");
+    assert_eq!(
+        fs::read_dir(at("tmp")).unwrap().count(),
+        0,
+        "spill files are gone"
+    );
+    // Whether the measures fit into so little memory or not: nothing is told, and a release is complete or absent.
+    let visible = manifest(&at("out")).is_some();
+    assert_eq!(status.success(), visible, "{logged}");
+    let told = logged + &read("out/manifest.json") + &read("job.report.json");
+    for secret in secrets.iter().chain(&["diseasecanary"]) {
+        assert!(!told.contains(secret), "{secret}");
+    }
+}
+
+/// The bytes of all files below a folder that can be read at this moment.
+#[cfg(unix)]
+fn files_below(folder: &Path) -> Vec<Vec<u8>> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let below = |path: std::path::PathBuf| match path.is_dir() {
+        true => files_below(&path),
+        false => fs::read(path).into_iter().collect(),
+    };
+    entries.flat_map(|entry| below(entry.path())).collect()
+}
+
+#[cfg(unix)]
+fn contains(bytes: &[u8], token: &str) -> bool {
+    bytes.windows(token.len()).any(|w| w == token.as_bytes())
+}
+
 /// Killed at random moments: the manifest is absent or complete, and the next run sweeps what is left.
 /// ANONYMIZE_KILLS=200 runs it longer.
 #[test]

@@ -8,7 +8,7 @@ use datafusion::common::{
     DataFusionError, Result, exec_datafusion_err, internal_datafusion_err, plan_datafusion_err,
 };
 use datafusion::dataframe::DataFrame;
-use datafusion::execution::{SessionState, TaskContext};
+use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore, ident};
 use datafusion::physical_plan::{collect, execute_stream};
 
@@ -133,6 +133,7 @@ impl Publish {
     }
 
     async fn run_call(&self, state: &SessionState, call: &Call) -> Result<Release> {
+        let state = &with_ids_in_place(state);
         let runtime = state.runtime_env();
         let place = Place::find(runtime, &self.target)?;
         sources::check(runtime, &place, &call.input).await?;
@@ -178,6 +179,14 @@ impl Publish {
             ledger.forget(release);
         }
     }
+}
+
+/// A session that moves no record to another partition before its id is replaced: what is moved may be spilled.
+fn with_ids_in_place(state: &SessionState) -> SessionState {
+    let config = state.config().clone();
+    SessionStateBuilder::new_from_existing(state.clone())
+        .with_config(config.with_round_robin_repartition(false))
+        .build()
 }
 
 /// Leaves nothing behind of a run that failed. The failure is what is reported.
