@@ -1,6 +1,7 @@
 //! Forming classes without a session: time and loss of every algorithm, as ratios within one run.
 //!
-//! `cargo bench --bench classes`; with `ANONYMIZE_DATA=<folder>` also on `informs2005_1m.parquet` and `adult.parquet`.
+//! `cargo bench --bench classes [-- index | efforts | growth | adult]`; with `ANONYMIZE_DATA=<folder>` also on
+//! `informs2005_1m.parquet` and `adult.parquet`.
 //!
 //! Times are seconds of this thread on a processor where the kernel tells them, else seconds that passed.
 
@@ -24,24 +25,34 @@ const EFFORTS: [u64; 4] = [0, 1, 3, 10];
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    let only: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect();
+    let wanted = |part: &str| only.is_empty() || only.iter().any(|name| name == part);
     let sample = tables::sample(INDIVIDUALS).await?;
-    println!("## DAnonyIR by looking at everything and by its index, the same classes\n");
-    naive_and_index(&sample);
-
-    println!("\n## Loss and time by effort");
-    efforts("sample", &sample);
-    match tables::informs().await? {
-        Some(block) => efforts("informs2005_1m", &block),
-        None => println!("\ninforms2005_1m.parquet is not there"),
+    if wanted("index") {
+        println!("## DAnonyIR by looking at everything and by its index, the same classes\n");
+        naive_and_index(&sample);
     }
-
-    println!("\n## Ten times as many individuals\n");
-    growth(&tables::sample(INDIVIDUALS / 10).await?, &sample);
-
-    println!("\n## Adult, 10-anonymity, one thread");
-    match tables::adult().await? {
-        Some(block) => adult(&block),
-        None => println!("\nadult.parquet is not there"),
+    if wanted("efforts") {
+        println!("\n## Loss and time by effort");
+        efforts("sample", &sample);
+        match tables::informs().await? {
+            Some(block) => efforts("informs2005_1m", &block),
+            None => println!("\ninforms2005_1m.parquet is not there"),
+        }
+    }
+    if wanted("growth") {
+        println!("\n## Ten times as many individuals\n");
+        growth(&tables::sample(INDIVIDUALS / 10).await?, &sample);
+    }
+    if wanted("adult") {
+        println!("\n## Adult, 10-anonymity, one thread");
+        match tables::adult().await? {
+            Some(block) => adult(&block),
+            None => println!("\nadult.parquet is not there"),
+        }
     }
     Ok(())
 }
@@ -107,7 +118,10 @@ fn growth(small: &Block, large: &Block) {
     heading(&["model", "algorithm", "small, s", "large, s", "ratio"]);
     for (name, model) in [ir(6, 6), eir(6)] {
         for (label, algorithm) in [("danonyir", danonyir()), ("optimized", optimized(3))] {
-            let (few, _) = timed(|| form(algorithm.as_ref(), small, model.as_ref()));
+            // Ten runs, because the kernel counts in steps of some milliseconds.
+            let ten =
+                || (0..10).for_each(|_| drop(form(algorithm.as_ref(), small, model.as_ref())));
+            let few = timed(ten).0 / 10.0;
             let (many, _) = timed(|| form(algorithm.as_ref(), large, model.as_ref()));
             println!(
                 "| {name} | {label} | {few:.3} | {many:.3} | {:.1} |",

@@ -24,7 +24,7 @@ CONDITIONS = "['HIV', 'Cancer', 'Phthisis', 'Hepatitis', 'Obesity', 'Asthma', 'F
 CATEGORIES = "[['HIV', 'Cancer'], ['Phthisis', 'Hepatitis'], ['Obesity', 'Asthma'], ['Flu', 'Indigestion']]"
 # A random condition that is the same in every run.
 HEALTH = (
-    f"{CONDITIONS}[1 + strpos('0123456789abcdef', substr(md5('1-' || CAST(row_id AS VARCHAR)), 1, 1)) % 8] AS health"
+    f"{CONDITIONS}[1 + CAST(row_id AS BIGINT) * 2654435761 / 1048576 % 8] AS health"
 )
 ADULT = ["age", "workclass", "education", "native_country", "marital_status", "race", "sex"]
 CENSUS = [

@@ -223,7 +223,7 @@ async fn measure(
         _ => format!("k => {k}, m => 2, delta => 0.65, block => 'all'"),
     };
     let some = format!(
-        "(SELECT * FROM t WHERE person_id IN (SELECT DISTINCT person_id FROM t ORDER BY md5(person_id) LIMIT {individuals}))"
+        "(SELECT * FROM t WHERE person_id IN (SELECT DISTINCT person_id FROM t ORDER BY reverse(CAST(person_id AS VARCHAR)) LIMIT {individuals}))"
     );
     let _ = ctx.deregister_table("original")?;
     ctx.sql(&format!("CREATE TABLE original AS SELECT * FROM {some}"))

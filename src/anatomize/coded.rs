@@ -1,10 +1,9 @@
 //! A block's individuals, from Arrow arrays to codes.
 
-use std::collections::HashMap;
-
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::Rows;
+use hashbrown::HashMap;
 
 use super::individuals::{Individuals, Prior};
 use super::learned::Learned;

@@ -1,10 +1,9 @@
 //! What one pass over a table learns for anatomizing it.
 
-use std::collections::HashMap;
-
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::Rows;
+use hashbrown::HashMap;
 
 use super::division::{Division, DivisionError};
 use super::learned::{Ask, SubTables};

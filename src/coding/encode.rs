@@ -1,6 +1,5 @@
 //! A block's individuals, from Arrow arrays to codes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -9,6 +8,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
+use hashbrown::HashMap;
 use unicode_normalization::UnicodeNormalization;
 
 use super::scale::Scale;

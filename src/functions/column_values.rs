@@ -1,6 +1,5 @@
 //! `column_values(x)`: the distinct values of a column, or the distinct members of its lists.
 
-use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array, new_empty_array};
@@ -13,6 +12,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
 };
+use hashbrown::HashSet;
 
 use crate::generalized::Form;
 

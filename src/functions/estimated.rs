@@ -21,6 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::estimate::{self, Options, Query};
+use super::input;
 use super::measure::{MeasureCall, MeasureEntry, ToExpr};
 use crate::error;
 
@@ -51,7 +52,7 @@ fn plan(mut call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
         published,
         options,
     };
-    LogicalPlanBuilder::scan(NAME, provider_as_source(Arc::new(table)), None)?.build()
+    input::scan_apart(NAME, provider_as_source(Arc::new(table)))
 }
 
 /// A published table with the types of the original.

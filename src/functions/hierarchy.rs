@@ -21,8 +21,8 @@ pub(crate) use source::{HIERARCHY_FUNCTION, HierarchyFunction};
 use self::levels::LevelLabel;
 use self::made::Made;
 use self::source::rows_of;
-use super::Argument;
 use super::load::{Load, PlanningLoad};
+use super::{Argument, input};
 use crate::coding::{BUILT_IN, Levels};
 use crate::error;
 use crate::spec::check_levels;
@@ -37,7 +37,7 @@ pub(super) fn plan_given(
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
     let source = PlanningLoad(context).source(HIERARCHY_FUNCTION, name)?;
-    LogicalPlanBuilder::scan(NAME, source, None)?.build()
+    input::scan_apart(NAME, source)
 }
 
 /// Plans `hierarchy(input, column => …, by => …)`: where the values of a column stand in a hierarchy, or one that is
@@ -104,7 +104,7 @@ pub(super) fn plan_levels(
 pub(super) fn plan_rows(taxonomy: &Taxonomy) -> Result<LogicalPlan> {
     let rows = rows_of(taxonomy)?;
     let rows = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
-    LogicalPlanBuilder::scan(NAME, provider_as_source(Arc::new(rows)), None)?.build()
+    input::scan_apart(NAME, provider_as_source(Arc::new(rows)))
 }
 
 /// The columns of `hierarchy => {column: …}` with their levels; else what is wrong.
@@ -139,7 +139,7 @@ pub(super) fn rows_value(taxonomy: &Taxonomy) -> Result<Expr> {
     let batch = RecordBatch::try_from_iter([("rows", rows)])?;
     let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
     let source = provider_as_source(Arc::new(table));
-    let plan = LogicalPlanBuilder::scan(NAME, source, None)?.build()?;
+    let plan = input::scan_apart(NAME, source)?;
     Ok(scalar_subquery(Arc::new(plan)))
 }
 

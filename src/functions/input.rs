@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
@@ -9,6 +10,7 @@ use datafusion::datasource::listing::{
     ListingTable, ListingTableConfig, ListingTableConfigExt, ListingTableUrl,
 };
 use datafusion::execution::SessionState;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableSource};
 use futures::StreamExt;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -41,6 +43,16 @@ impl TableFunctionImpl for InputFunction {
             ),
         }
     }
+}
+
+/// Scans rows that are no table of the session. Plans tell scans apart by name and columns, and what is equal may be
+/// computed once for all: so each of these scans has a name of its own below `name`.
+pub(super) fn scan_apart(name: &str, source: Arc<dyn TableSource>) -> Result<LogicalPlan> {
+    static SCANS: AtomicU64 = AtomicU64::new(0);
+    let number = SCANS.fetch_add(1, Ordering::Relaxed);
+    LogicalPlanBuilder::scan(format!("{name}_{number}"), source, None)?
+        .alias(name)?
+        .build()
 }
 
 /// The table of that name, or the files at that path.

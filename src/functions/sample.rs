@@ -46,5 +46,9 @@ pub(super) fn plan(unnamed: &[Argument], named: &[(String, Argument)]) -> Result
         })?;
     }
     let table = sample_patients(values[0], values[1])?;
-    LogicalPlanBuilder::scan(NAME, provider_as_source(table), None)?.build()
+    // Plans tell scans apart by their names.
+    let name = format!("{NAME}({}, {})", values[0], values[1]);
+    LogicalPlanBuilder::scan(name, provider_as_source(table), None)?
+        .alias(NAME)?
+        .build()
 }

@@ -1,12 +1,11 @@
 //! Distinct cells of a column, and which of them each row shows.
 
-use std::collections::HashMap;
-
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use datafusion::arrow::compute::{partition, take};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, SortField};
+use hashbrown::HashMap;
 
 use super::{Cell, Reader};
 

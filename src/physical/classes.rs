@@ -1,6 +1,5 @@
 //! [`ClassesExec`]: measures the classes of a published table.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use datafusion::physical_plan::{
     InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
+use hashbrown::HashMap;
 use tokio::sync::OnceCell;
 
 use super::operator::{ascending, column, properties, show, sliced_size};

@@ -1,6 +1,5 @@
 //! [`CoverExec`]: counts who fits into which class.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,6 +20,7 @@ use datafusion::physical_plan::{
     InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
+use hashbrown::HashMap;
 use tokio::sync::OnceCell;
 
 use super::operator::{collect, first_only, others_whole, properties, show};

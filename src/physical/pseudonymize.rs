@@ -1,6 +1,5 @@
 //! [`PseudonymizeExec`]: where ids end.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,6 +25,7 @@ use datafusion::physical_plan::{
     SendableRecordBatchStream,
 };
 use futures::StreamExt;
+use hashbrown::HashMap;
 
 use super::operator::{only_child, properties, show};
 use crate::coding::{canonical, without_nan};

@@ -1,6 +1,6 @@
 //! Numbers for values: equal values of any type get the same number.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, make_array};
@@ -8,7 +8,11 @@ use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type,
 };
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
+use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// Rows that are numbered at a time.
+const PART: usize = 8192;
 
 /// Numbers the different rows of `columns` from 0: the number of every row, and how many there are.
 pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowError> {
@@ -21,23 +25,66 @@ pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowErro
     if u32::try_from(first.len() + 1).is_err() {
         return invalid("verify: more records than 32 bits count".to_string());
     }
-    let rows = comparable_rows(columns)?;
-    let mut known: HashMap<Row<'_>, u32> = HashMap::new();
-    let mut last: Option<(Row<'_>, u32)> = None;
-    let mut codes = Vec::with_capacity(rows.num_rows());
-    for row in &rows {
-        // Records of an individual and tuples of a class mostly stand together.
-        let code = match last {
-            Some((same, code)) if same == row => code,
-            _ => {
-                let next = known.len() as u32;
-                *known.entry(row).or_insert(next)
-            }
-        };
-        last = Some((row, code));
-        codes.push(code);
+    let mut known = Known::default();
+    let mut codes = Vec::with_capacity(first.len());
+    let fields = columns
+        .iter()
+        .map(|c| SortField::new(c.data_type().clone()));
+    let converter = RowConverter::new(fields.collect())?;
+    // A part at a time: all rows as bytes would take more memory than the columns.
+    let mut rows = converter.empty_rows(0, 0);
+    for from in (0..first.len()).step_by(PART) {
+        let part = columns
+            .iter()
+            .map(|column| with_one_nan_and_zero(&column.slice(from, PART.min(column.len() - from))))
+            .collect::<Result<Vec<_>, _>>()?;
+        rows.clear();
+        converter.append(&mut rows, &part)?;
+        codes.extend(rows.iter().map(|row| known.code(row.data())));
     }
-    Ok((codes, known.len()))
+    Ok((codes, known.ends.len()))
+}
+
+/// Different rows of bytes, numbered as they come.
+#[derive(Default)]
+struct Known {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    last: u32,
+}
+
+impl Known {
+    fn row(&self, code: u32) -> &[u8] {
+        let code = code as usize;
+        let begin = code.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[begin..self.ends[code]]
+    }
+
+    fn code(&mut self, row: &[u8]) -> u32 {
+        // Records of an individual and tuples of a class mostly stand together.
+        if !self.ends.is_empty() && self.row(self.last) == row {
+            return self.last;
+        }
+        let hash = self.hasher.hash_one(row);
+        let found = self.table.find(hash, |code| self.row(*code) == row);
+        self.last = match found.copied() {
+            Some(code) => code,
+            None => self.add(hash, row),
+        };
+        self.last
+    }
+
+    fn add(&mut self, hash: u64, row: &[u8]) -> u32 {
+        let code = self.ends.len() as u32;
+        self.bytes.extend_from_slice(row);
+        self.ends.push(self.bytes.len());
+        let mut table = std::mem::take(&mut self.table);
+        table.insert_unique(hash, code, |code| self.hasher.hash_one(self.row(*code)));
+        self.table = table;
+        code
+    }
 }
 
 /// Rows of values as bytes: equal values give equal bytes, with NULL equal to NULL, NaN to NaN and -0.0 to 0.0.

@@ -244,16 +244,17 @@ impl<'a> Cloud<'a> {
     #[inline]
     fn joined_at_least(&self, area: &Area, number: u32) -> u64 {
         let cover = &self.covers[number as usize * self.width..][..self.width];
-        let loss = self.shape.joined_at_least(&area.words, cover);
-        loss.wrapping_add(self.shape.wide_loss(area, None, None))
+        let wide = || self.shape.wide_loss(area, None, None);
+        self.shape
+            .extended_at_least(area.loss, &area.words, cover, wide)
     }
 
     /// The loss of a record when an area is extended by an individual, given its place in the order.
     #[inline]
     fn joined(&self, area: &Area, at: usize) -> u64 {
         let point = &self.words[at * self.width..][..self.width];
-        let loss = self.shape.joined(&area.words, point);
-        loss.wrapping_add(self.shape.wide_loss(area, None, Some(self.order[at])))
+        let wide = || self.shape.wide_loss(area, None, Some(self.order[at]));
+        self.shape.extended(area.loss, &area.words, point, wide)
     }
 
     /// Two children with their bounds, the nearer last.

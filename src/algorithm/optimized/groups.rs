@@ -123,20 +123,21 @@ impl<'a> Groups<'a> {
     #[inline]
     pub(super) fn cost_with(&self, class: u32, individual: u32) -> i128 {
         let area = self.area(class);
-        let loss = self.shape.joined(&area.words, self.point(individual));
-        let wide = self.shape.wide_loss(area, None, Some(individual));
-        let records = area.records + self.records(individual);
-        cost(records, loss.wrapping_add(wide))
+        let wide = || self.shape.wide_loss(area, None, Some(individual));
+        let point = self.point(individual);
+        let loss = self.shape.extended(area.loss, &area.words, point, wide);
+        cost(area.records + self.records(individual), loss)
     }
 
     /// What the class of an individual costs with another in its place.
     #[inline]
     pub(super) fn cost_exchanged(&self, individual: u32, other: u32) -> i128 {
         let area = self.area(self.class_of(individual));
-        let loss = self.shape.joined(self.rest(individual), self.point(other));
-        let wide = self.shape.wide_loss(area, Some(individual), Some(other));
+        let wide = || self.shape.wide_loss(area, Some(individual), Some(other));
+        let (rest, without) = (self.rest(individual), self.losses[individual as usize]);
+        let loss = self.shape.extended(without, rest, self.point(other), wide);
         let records = area.records - self.records(individual) + self.records(other);
-        cost(records, loss.wrapping_add(wide))
+        cost(records, loss)
     }
 
     /// At most [`Groups::cost_exchanged`], at once.

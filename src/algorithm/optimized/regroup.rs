@@ -185,9 +185,10 @@ impl Search<'_> {
             }
             let (mut any, mut helper) = ((u64::MAX, 0), (u64::MAX, 0));
             for (at, individual) in pool.iter().enumerate() {
-                let loss = shape.joined(&area.words, self.groups.point(*individual));
-                let wide = shape.wide_loss(&area, None, Some(*individual));
-                let added = loss.wrapping_add(wide).saturating_sub(area.loss);
+                let wide = || shape.wide_loss(&area, None, Some(*individual));
+                let point = self.groups.point(*individual);
+                let loss = shape.extended(area.loss, &area.words, point, wide);
+                let added = loss.saturating_sub(area.loss);
                 any = any.min((added, at));
                 if added < helper.0 && self.judge.helps(*individual) {
                     helper = (added, at);

@@ -28,6 +28,8 @@ pub(super) struct Shape<'a> {
     spans: Vec<(Column, Option<&'a LossTree>)>,
     partial_sets: Vec<Column>,
     wide: Vec<Wide<'a>>,
+    /// Whether all columns are intervals without missing values and such sets that fit into words.
+    flat: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +69,7 @@ impl<'a> Shape<'a> {
             spans: vec![],
             partial_sets: vec![],
             wide: vec![],
+            flat: false,
         };
         for (number, column) in block.quasi_identifiers().iter().enumerate() {
             let column_of = |step| Column { number, step };
@@ -91,6 +94,7 @@ impl<'a> Shape<'a> {
                 }
             }
         }
+        shape.flat = shape.is_plain() && shape.wide.is_empty();
         shape
     }
 
@@ -239,9 +243,60 @@ impl<'a> Shape<'a> {
         loss
     }
 
+    /// Loss of a record where words that lose `loss` are extended by an individual; `wide` is the part of wide sets.
+    #[inline]
+    pub(super) fn extended(
+        &self,
+        loss: u64,
+        words: &[u64],
+        point: &[u64],
+        wide: impl FnOnce() -> u64,
+    ) -> u64 {
+        if !self.flat {
+            return self.joined(words, point).wrapping_add(wide());
+        }
+        let (a_ranges, a_masks) = words.split_at(self.ranges());
+        let (b_ranges, b_masks) = point.split_at(self.ranges());
+        let mut loss = loss;
+        for ((column, a), b) in self.intervals.iter().zip(a_ranges).zip(b_ranges) {
+            loss = loss.wrapping_add(widened(column.step, *a, hull(*a, *b)));
+        }
+        for ((column, a), b) in self.sets.iter().zip(a_masks).zip(b_masks) {
+            let first = u64::from(*a == 0);
+            let more = few_ones(b & !a).saturating_sub(first);
+            loss = loss.wrapping_add(column.step.wrapping_mul(more));
+        }
+        loss
+    }
+
+    /// At most [`Shape::extended`] for any individual below `cover`.
+    #[inline]
+    pub(super) fn extended_at_least(
+        &self,
+        loss: u64,
+        words: &[u64],
+        cover: &[u64],
+        wide: impl FnOnce() -> u64,
+    ) -> u64 {
+        if !self.flat {
+            return self.joined_at_least(words, cover).wrapping_add(wide());
+        }
+        let (a_ranges, a_masks) = words.split_at(self.ranges());
+        let (c_ranges, c_masks) = cover.split_at(self.ranges());
+        let mut loss = loss;
+        for ((column, a), c) in self.intervals.iter().zip(a_ranges).zip(c_ranges) {
+            loss = loss.wrapping_add(widened(column.step, *a, reach(*a, *c)));
+        }
+        for ((column, a), c) in self.sets.iter().zip(a_masks).zip(c_masks) {
+            let more = u64::from(*a != 0 && a & c == 0);
+            loss = loss.wrapping_add(column.step.wrapping_mul(more));
+        }
+        loss
+    }
+
     /// At most the loss of a record, but for wide sets, where `area` is united with any part of `cover`.
     #[inline]
-    pub(super) fn joined_at_least(&self, area: &[u64], cover: &[u64]) -> u64 {
+    fn joined_at_least(&self, area: &[u64], cover: &[u64]) -> u64 {
         let (a_ranges, a_masks) = area.split_at(self.ranges());
         let (c_ranges, c_masks) = cover.split_at(self.ranges());
         let mut loss = 0u64;
@@ -384,6 +439,12 @@ fn width_loss(step: u64, range: u64) -> u64 {
     ))
 }
 
+/// What a range loses more than another.
+#[inline]
+fn widened(step: u64, from: u64, to: u64) -> u64 {
+    width_loss(step, to).wrapping_sub(width_loss(step, from))
+}
+
 fn span_loss(step: u64, tree: Option<&LossTree>, range: u64) -> u64 {
     match tree {
         Some(tree) => tree.span_loss(range as u32, (range >> 32) as u32),
@@ -399,4 +460,14 @@ pub(super) fn set_loss(step: u64, values: u64) -> u64 {
 #[inline]
 fn ones(mask: u64) -> u64 {
     u64::from(mask.count_ones())
+}
+
+/// The number of ones where there are seldom more than one.
+#[inline]
+fn few_ones(mask: u64) -> u64 {
+    if mask & mask.wrapping_sub(1) == 0 {
+        u64::from(mask != 0)
+    } else {
+        ones(mask)
+    }
 }

@@ -197,9 +197,12 @@ proptest! {
         let cover = groups.area_of(others);
         for other in others {
             prop_assert_eq!(groups.cost_with(number, *other), cost([class, &[*other]].concat()));
-            let words = &groups.area(number).words;
-            let bound = shape.joined_at_least(words, &cover.words);
-            prop_assert!(bound <= shape.joined(words, groups.point(*other)));
+            let area = groups.area(number);
+            let wide = || shape.wide_loss(area, None, None);
+            let bound = shape.extended_at_least(area.loss, &area.words, &cover.words, wide);
+            let wide = || shape.wide_loss(area, None, Some(*other));
+            let loss = shape.extended(area.loss, &area.words, groups.point(*other), wide);
+            prop_assert!(bound <= loss);
         }
     }
 }

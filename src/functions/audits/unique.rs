@@ -1,6 +1,5 @@
 //! An aggregate: which share of sets occurs only once?
 
-use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::{Arc, LazyLock};
 
@@ -11,6 +10,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
 };
+use hashbrown::HashMap;
 
 /// Different sets counted one by one. With more of them, a part chosen by their hashes stands for all.
 const MOST_SETS: usize = 1 << 20;

@@ -101,7 +101,7 @@ impl Made {
         let source = context
             .context_provider()
             .get_table_function_source(HIERARCHY_FUNCTION, vec![lit(self.to_string()), values])?;
-        LogicalPlanBuilder::scan(NAME, source, None)?.build()
+        input::scan_apart(NAME, source)
     }
 
     /// Makes the hierarchy of the values, or lists of values, that a plan gives.

@@ -8,10 +8,9 @@ use datafusion::catalog::MemTable;
 use datafusion::common::{Result, internal_err};
 use datafusion::datasource::provider_as_source;
 use datafusion::functions_aggregate::expr_fn::{count, min, sum};
-use datafusion::logical_expr::{
-    Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when,
-};
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, cast, col, lit, when};
 
+use super::super::super::input;
 use super::{Side, Tables};
 use crate::table::Taxonomy;
 
@@ -95,5 +94,5 @@ fn labels(taxonomy: &Taxonomy) -> Result<LogicalPlan> {
         ("__loss", Arc::new(Float64Array::from(losses))),
     ])?;
     let rows = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
-    LogicalPlanBuilder::scan("labels", provider_as_source(Arc::new(rows)), None)?.build()
+    input::scan_apart("labels", provider_as_source(Arc::new(rows)))
 }
