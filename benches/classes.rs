@@ -32,8 +32,11 @@ async fn main() -> Result<()> {
     let wanted = |part: &str| only.is_empty() || only.iter().any(|name| name == part);
     let sample = tables::sample(INDIVIDUALS).await?;
     if wanted("index") {
-        println!("## DAnonyIR by looking at everything and by its index, the same classes\n");
-        naive_and_index(&sample);
+        println!("## DAnonyIR by looking at everything and by its index, the same classes");
+        naive_and_index("sample", &sample);
+        if let Some(block) = tables::informs().await? {
+            naive_and_index("informs2005_1m", &block);
+        }
     }
     if wanted("efforts") {
         println!("\n## Loss and time by effort");
@@ -44,8 +47,10 @@ async fn main() -> Result<()> {
         }
     }
     if wanted("growth") {
-        println!("\n## Ten times as many individuals\n");
-        growth(&tables::sample(INDIVIDUALS / 10).await?, &sample);
+        println!("\n## Ten times as many individuals, in one block\n");
+        let small = tables::sample(INDIVIDUALS / 10).await?;
+        let large = tables::sample(INDIVIDUALS * 10).await?;
+        growth(&[small, sample, large]);
     }
     if wanted("adult") {
         println!("\n## Adult, 10-anonymity, one thread");
@@ -57,7 +62,8 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-fn naive_and_index(block: &Block) {
+fn naive_and_index(table: &str, block: &Block) {
+    println!("\n{table}, {} individuals\n", block.len());
     heading(&["model", "search", "s", "times the index"]);
     for (name, model) in [eir(6), ir(6, 6)] {
         let (fast, by_index) = timed(|| form(danonyir().as_ref(), block, model.as_ref()));
@@ -114,19 +120,32 @@ fn efforts(table: &str, block: &Block) {
     }
 }
 
-fn growth(small: &Block, large: &Block) {
-    heading(&["model", "algorithm", "small, s", "large, s", "ratio"]);
+fn growth(sizes: &[Block]) {
+    let mut columns = vec!["model".to_owned(), "algorithm".to_owned()];
+    columns.extend(sizes.iter().map(|block| format!("{}, s", block.len())));
+    columns.push("ratios".to_owned());
+    heading(&columns.iter().map(String::as_str).collect::<Vec<_>>());
     for (name, model) in [ir(6, 6), eir(6)] {
         for (label, algorithm) in [("danonyir", danonyir()), ("optimized", optimized(3))] {
-            // Ten runs, because the kernel counts in steps of some milliseconds.
-            let ten =
-                || (0..10).for_each(|_| drop(form(algorithm.as_ref(), small, model.as_ref())));
-            let few = timed(ten).0 / 10.0;
-            let (many, _) = timed(|| form(algorithm.as_ref(), large, model.as_ref()));
-            println!(
-                "| {name} | {label} | {few:.3} | {many:.3} | {:.1} |",
-                many / few
-            );
+            let seconds: Vec<f64> = sizes
+                .iter()
+                .map(|block| {
+                    // Small blocks several times, because the kernel counts in steps of some milliseconds.
+                    let runs = (INDIVIDUALS / block.len()).max(1);
+                    let all = || {
+                        for _ in 0..runs {
+                            form(algorithm.as_ref(), block, model.as_ref());
+                        }
+                    };
+                    timed(all).0 / runs as f64
+                })
+                .collect();
+            let ratios = seconds
+                .windows(2)
+                .map(|pair| format!("{:.1}", pair[1] / pair[0]));
+            let ratios = ratios.collect::<Vec<_>>().join(", ");
+            let cells: Vec<String> = seconds.iter().map(|s| format!("{s:.3}")).collect();
+            println!("| {name} | {label} | {} | {ratios} |", cells.join(" | "));
         }
     }
 }

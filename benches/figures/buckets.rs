@@ -23,7 +23,7 @@ use crate::plot::Plot;
 const INDIVIDUALS: usize = 31_055;
 
 const KS: [usize; 3] = [5, 8, 10];
-const LS: [usize; 5] = [5, 8, 10, 12, 15];
+const LS: [usize; 5] = [2, 4, 6, 8, 10];
 const STRATEGIES: [&str; 2] = ["mdp", "ncp"];
 
 /// Shares of secret values, in per cent; the second is that of the other figures.
