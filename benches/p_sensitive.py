@@ -87,14 +87,9 @@ def quality(folder, table, prefix, columns, more):
     run(f"COPY ({release(table, prefix, columns, more + ', seed => 1')}) TO '{target}' STORED AS PARQUET")
     qi = ", ".join(columns)
     classes = number(f"SELECT count(*) FROM (SELECT DISTINCT {qi} FROM '{target}')")
-    # As tables, which all functions read.
-    levels = "".join(
-        f"CREATE TABLE levels_of_{c} AS SELECT * FROM hierarchy('{DATA}/hierarchies/{prefix}_{c}.csv'); " for c in columns
-    )
-    names = "{" + ", ".join(f"{c}: levels_of_{c}" for c in columns) + "}"
     distortion = number(
-        f"{levels}SELECT value FROM information_loss('{table}', '{target}', id => individual, original_id => row_id, "
-        f"qi => [{qi}], hierarchy => {names}) WHERE measure = 'distortion_ratio' AND \"column\" IS NULL"
+        f"SELECT value FROM information_loss('{table}', '{target}', id => individual, original_id => row_id, "
+        f"qi => [{qi}], hierarchy => {hierarchy(prefix, columns)}) WHERE measure = 'distortion_ratio' AND \"column\" IS NULL"
     )
     os.remove(target)
     print(f"  {more.strip(', ') or 'default':34} {classes:,.0f} classes, distortion ratio {distortion:.4f}", flush=True)
