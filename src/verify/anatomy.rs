@@ -16,9 +16,9 @@ mod tables;
 mod violation;
 
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::row::{RowConverter, SortField};
 
 use self::tables::Group;
+use super::codes::comparable_rows;
 use super::ratio::Ratio;
 
 pub use tables::{Anatomy, AnatomyTable};
@@ -134,7 +134,7 @@ pub fn verify_anatomy(
         let scale = group.size() as f64 * anatomy.whole as f64;
         anatomy
             .distances(group)
-            .map(|d| d.to_f64() / scale)
+            .map(|d| d as f64 / scale)
             .fold(0.0, f64::max)
     };
     let alphas = groups().flat_map(|group| group.tuples().iter().map(|most| share(*most, group)));
@@ -177,10 +177,7 @@ fn require(
 pub fn rows_out_of_order(table: &AnatomyTable<'_>) -> Result<usize, ArrowError> {
     let mut columns = vec![table.gid.clone()];
     columns.extend(table.columns.iter().cloned());
-    let fields = columns
-        .iter()
-        .map(|c| SortField::new(c.data_type().clone()));
-    let rows = RowConverter::new(fields.collect())?.convert_columns(&columns)?;
+    let rows = comparable_rows(&columns)?;
     let pairs = (1..rows.num_rows()).filter(|row| rows.row(row - 1) >= rows.row(*row));
     Ok(pairs.count())
 }

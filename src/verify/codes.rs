@@ -3,7 +3,10 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, make_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, UInt32Array, make_array, make_comparator,
+};
+use datafusion::arrow::compute::{SortOptions, take};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type,
 };
@@ -31,18 +34,49 @@ pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowErro
         .iter()
         .map(|c| SortField::new(c.data_type().clone()));
     let converter = RowConverter::new(fields.collect())?;
+    let repeats = repeats(columns);
     // A part at a time: all rows as bytes would take more memory than the columns.
     let mut rows = converter.empty_rows(0, 0);
     for from in (0..first.len()).step_by(PART) {
-        let part = columns
+        let part = from..first.len().min(from + PART);
+        let new = part.clone().filter(|row| *row == from || !repeats[*row]);
+        let new = UInt32Array::from_iter_values(new.map(|row| (row - from) as u32));
+        let columns = columns
             .iter()
-            .map(|column| with_one_nan_and_zero(&column.slice(from, PART.min(column.len() - from))))
+            .map(|column| {
+                let part = column.slice(part.start, part.len());
+                with_one_nan_and_zero(&take(&part, &new, None)?)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         rows.clear();
-        converter.append(&mut rows, &part)?;
-        codes.extend(rows.iter().map(|row| known.code(row.data())));
+        converter.append(&mut rows, &columns)?;
+        let mut rows = rows.iter();
+        let mut code = 0;
+        for row in part {
+            if row == from || !repeats[row] {
+                code = rows.next().map_or(code, |row| known.code(row.data()));
+            }
+            codes.push(code);
+        }
     }
     Ok((codes, known.ends.len()))
+}
+
+/// Whether each row has the bits of the one before it: records of an individual and tuples of a class mostly stand together,
+/// and comparing neighbours takes less time than making bytes of them.
+fn repeats(columns: &[ArrayRef]) -> Vec<bool> {
+    let rows = columns.first().map_or(0, |column| column.len());
+    let mut repeats = vec![true; rows];
+    for column in columns {
+        // What cannot be compared in this way is taken to differ.
+        let Ok(compare) = make_comparator(column, column, SortOptions::default()) else {
+            return vec![false; rows];
+        };
+        for row in 1..rows {
+            repeats[row] = repeats[row] && compare(row - 1, row).is_eq();
+        }
+    }
+    repeats
 }
 
 /// Different rows of bytes, numbered as they come.
@@ -52,7 +86,6 @@ struct Known {
     ends: Vec<usize>,
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    last: u32,
 }
 
 impl Known {
@@ -63,17 +96,12 @@ impl Known {
     }
 
     fn code(&mut self, row: &[u8]) -> u32 {
-        // Records of an individual and tuples of a class mostly stand together.
-        if !self.ends.is_empty() && self.row(self.last) == row {
-            return self.last;
-        }
         let hash = self.hasher.hash_one(row);
         let found = self.table.find(hash, |code| self.row(*code) == row);
-        self.last = match found.copied() {
+        match found.copied() {
             Some(code) => code,
             None => self.add(hash, row),
-        };
-        self.last
+        }
     }
 
     fn add(&mut self, hash: u64, row: &[u8]) -> u32 {

@@ -8,6 +8,7 @@ use datafusion::arrow::error::ArrowError;
 use super::super::codes::{codes, invalid};
 use super::super::ratio::Ratio;
 use super::natural::Natural;
+use super::rows_out_of_order;
 
 /// A published table: one row per group and different tuple, with the number of individuals that show it.
 #[derive(Debug, Clone, Copy)]
@@ -129,10 +130,13 @@ impl Anatomy {
         if table.count.len() != rows || table.columns.iter().any(|c| c.len() != rows) {
             return invalid("verify: columns of an anatomized table differ in length".to_owned());
         }
-        let mut columns = vec![table.gid.clone()];
-        columns.extend(table.columns.iter().cloned());
-        let (_, different) = codes(&columns)?;
-        self.faults.repeated += rows - different;
+        // Rows that come one after the other in their order are all different.
+        if rows_out_of_order(table)? > 0 {
+            let mut columns = vec![table.gid.clone()];
+            columns.extend(table.columns.iter().cloned());
+            let (_, different) = codes(&columns)?;
+            self.faults.repeated += rows - different;
+        }
         let mut counts = numbers(table.count)?;
         for (row, count) in counts.iter_mut().enumerate() {
             if table.gid.is_null(row) {
@@ -203,6 +207,20 @@ fn numbers(array: &ArrayRef) -> Result<Vec<u64>, ArrowError> {
     Ok(numbers.iter().map(|number| number.unwrap_or(0)).collect())
 }
 
+/// The product, if it is small enough.
+fn small_product(mut factors: impl Iterator<Item = u64>) -> Option<u128> {
+    factors.try_fold(1u128, |product, factor| {
+        product.checked_mul(u128::from(factor))
+    })
+}
+
+/// The product, however large.
+fn product(factors: impl Iterator<Item = u64>) -> Natural {
+    factors.fold(Natural::from(1u64), |product, factor| {
+        product.times(&Natural::from(factor))
+    })
+}
+
 impl Group {
     pub fn size(&self) -> u64 {
         self.individuals.first().copied().unwrap_or(0)
@@ -218,22 +236,21 @@ impl Group {
 
     /// Π c · denominator ≤ n^(k + 1) · numerator.
     pub fn within_gamma(&self, gamma: Ratio) -> bool {
-        let mut left = Natural::from(gamma.denominator());
-        let mut right = Natural::from(gamma.numerator());
-        for most in &self.most {
-            left = left.times(&Natural::from(*most));
-            right = right.times(&Natural::from(self.size()));
+        let sizes = self.most.iter().map(|_| self.size());
+        let left = || self.most.iter().copied().chain([gamma.denominator()]);
+        let right = || sizes.clone().chain([gamma.numerator()]);
+        match (small_product(left()), small_product(right())) {
+            (Some(left), Some(right)) => left <= right,
+            _ => product(left()) <= product(right()),
         }
-        left <= right
     }
 }
 
 impl Anatomy {
     /// How far each sensitive value's share of the group is from its share of the whole table: |c · L − H · n|. Of the
     /// values that the group lacks only the most frequent one matters.
-    pub(super) fn distances(&self, group: &Group) -> impl Iterator<Item = Natural> {
-        let whole = Natural::from(self.whole);
-        let size = Natural::from(group.size());
+    pub(super) fn distances(&self, group: &Group) -> impl Iterator<Item = u128> {
+        let (whole, size) = (u128::from(self.whole), u128::from(group.size()));
         let mut present: Vec<u32> = group.values.iter().map(|(value, _)| *value).collect();
         present.sort_unstable();
         let lacks = |value: &&u32| present.binary_search(value).is_err();
@@ -242,25 +259,23 @@ impl Anatomy {
         let absent = (known.max(self.most_of_others), 0);
         let present = group.values.iter();
         let present = present.map(|(value, count)| (self.prior[*value as usize], *count));
-        let values: Vec<(u64, u64)> = present.chain([absent]).collect();
-        values.into_iter().map(move |(before, count)| {
-            let before = Natural::from(before).times(&size);
-            let after = Natural::from(count).times(&whole);
-            if before < after {
-                after.minus(&before)
-            } else {
-                before.minus(&after)
-            }
+        // Products of two numbers of 64 bits.
+        present.chain([absent]).map(move |(before, count)| {
+            (u128::from(before) * size).abs_diff(u128::from(count) * whole)
         })
     }
 
     /// |c · L − H · n| · denominator ≤ n · L · numerator, for every value.
     pub(super) fn within_delta(&self, group: &Group, delta: Ratio) -> bool {
-        let allowed = Natural::from(group.size())
-            .times(&Natural::from(self.whole))
-            .times(&Natural::from(delta.numerator()));
-        let denominator = Natural::from(delta.denominator());
-        self.distances(group)
-            .all(|distance| distance.times(&denominator) <= allowed)
+        let allowed = || [group.size(), self.whole, delta.numerator()].into_iter();
+        let denominator = delta.denominator();
+        let Some(largest) = self.distances(group).max() else {
+            return true;
+        };
+        let scaled = largest.checked_mul(u128::from(denominator));
+        match (scaled, small_product(allowed())) {
+            (Some(scaled), Some(allowed)) => scaled <= allowed,
+            _ => Natural::from(largest).times(&Natural::from(denominator)) <= product(allowed()),
+        }
     }
 }

@@ -58,10 +58,15 @@ impl AttributeBuckets {
         let (entry_bucket, value, number) = entries;
         without_value += entry_bucket.logical_null_count();
 
-        // One numbering for the ids in records and in the table.
-        let both = concat(&[member_of.as_ref(), entry_bucket.as_ref()])?;
+        // One numbering for the ids in records and in the table, which are the same where values are permuted in place.
+        let same = member_of.as_ref() == entry_bucket.as_ref();
+        let both = match same {
+            true => Arc::clone(&member_of),
+            false => concat(&[member_of.as_ref(), entry_bucket.as_ref()])?,
+        };
         let (bucket, buckets) = codes(&[both])?;
-        let (of_member, of_entry) = bucket.split_at(member_of.len());
+        let of_member = &bucket[..member_of.len()];
+        let of_entry = &bucket[bucket.len() - entry_bucket.len()..];
         let (place, values) = places(&value)?;
         let mut all: Vec<(u32, u32, usize)> = of_entry
             .iter()

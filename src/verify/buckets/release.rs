@@ -1,6 +1,8 @@
 //! Published columns as a reader sees them, grouped again.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::scope;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt64Array};
 use datafusion::arrow::compute::{cast, nullif};
@@ -66,11 +68,6 @@ impl LocalRelease {
                 column.len()
             ));
         }
-        let (person, people) = codes(std::slice::from_ref(individual))?;
-        let mut of_person = vec![0usize; people];
-        for code in &person {
-            of_person[*code as usize] += 1;
-        }
         let nameless = individual.logical_nulls().map_or(0, |n| n.null_count());
 
         let mut shown = qi.to_vec();
@@ -82,20 +79,20 @@ impl LocalRelease {
             presence.push(Arc::new(in_bucket));
         }
         shown.extend(presence.iter().cloned());
-        let (group, groups) = of_all(&shown, records)?;
         let (pattern, patterns) = of_all(&presence, records)?;
 
-        let mut attributes = vec![];
-        for column in semi_sensitive {
-            attributes.push(AttributeBuckets::try_new(column, false)?);
-        }
-        for column in sensitive {
-            attributes.push(AttributeBuckets::try_new(column, true)?);
-        }
+        // Beside the groups: looking at people and buckets takes as long, and neither needs the other.
+        let (group, rest) = scope(|scope| {
+            let group = scope.spawn(|| of_all(&shown, records));
+            let rest = people_and_buckets(individual, semi_sensitive, sensitive);
+            (group.join(), rest)
+        });
+        let (group, groups) = group.unwrap_or_else(|panic| resume_unwind(panic))?;
+        let (with_several, attributes) = rest?;
         Ok(Self {
             individuals: records,
             without_pseudonym: nameless,
-            with_several: of_person.iter().filter(|records| **records > 1).count(),
+            with_several,
             group,
             groups,
             pattern,
@@ -143,6 +140,25 @@ impl LocalRelease {
     pub(super) fn pattern_sizes(&self) -> Vec<usize> {
         sizes(&self.pattern, self.patterns)
     }
+}
+
+/// How many individuals have several records, and the buckets of each attribute.
+fn people_and_buckets(
+    individual: &ArrayRef,
+    semi_sensitive: &[LocalColumn],
+    sensitive: &[LocalColumn],
+) -> Result<(usize, Vec<AttributeBuckets>), ArrowError> {
+    let (person, people) = codes(std::slice::from_ref(individual))?;
+    let records = sizes(&person, people);
+    let with_several = records.iter().filter(|records| **records > 1).count();
+    let mut attributes = vec![];
+    for column in semi_sensitive {
+        attributes.push(AttributeBuckets::try_new(column, false)?);
+    }
+    for column in sensitive {
+        attributes.push(AttributeBuckets::try_new(column, true)?);
+    }
+    Ok((with_several, attributes))
 }
 
 /// Whether a record's value is in a bucket.
