@@ -74,8 +74,8 @@ pub fn publish(
 /// Rows of one group, by codes.
 fn aggregate(gid: u64, members: &mut [u32], columns: &[&[u32]], rows: &mut Vec<Row>) {
     let compare = |a: &u32, b: &u32| {
-        let codes = columns.iter().map(|c| c[*a as usize].cmp(&c[*b as usize]));
-        codes.fold(Ordering::Equal, Ordering::then)
+        let mut codes = columns.iter().map(|c| c[*a as usize].cmp(&c[*b as usize]));
+        codes.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     };
     // Stable, so that the first of several members with the same codes stands for them.
     members.sort_by(compare);

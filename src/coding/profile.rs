@@ -25,6 +25,8 @@ pub struct Profile {
     sample: BTreeMap<u64, Sampled>,
     /// Whether each record is an individual of its own. The order is then a hash of its quasi-identifiers.
     one_row: bool,
+    /// Whether the sample holds values, or only counts.
+    with_values: bool,
     /// Records seen.
     records: u64,
 }
@@ -58,6 +60,15 @@ struct Distinct {
 impl Profile {
     /// The profile of no records.
     pub fn new(kinds: &[Kind], one_row: bool) -> Self {
+        Self::sampling(kinds, one_row, true)
+    }
+
+    /// The profile of no records, for blocks that look at no value: its sample only tells how many individuals there are.
+    pub fn counting(kinds: &[Kind], one_row: bool) -> Self {
+        Self::sampling(kinds, one_row, false)
+    }
+
+    fn sampling(kinds: &[Kind], one_row: bool, with_values: bool) -> Self {
         let columns = kinds.iter().map(|kind| match kind {
             Kind::Integer => Summary::Integer(None),
             Kind::Real => Summary::Real(None),
@@ -68,6 +79,7 @@ impl Profile {
             columns: columns.collect(),
             sample: BTreeMap::new(),
             one_row,
+            with_values,
             records: 0,
         }
     }
@@ -93,7 +105,8 @@ impl Profile {
             if self.sample.len() == SAMPLE && self.sample.last_key_value().is_some_and(beyond) {
                 continue;
             }
-            let keys = keys.iter().map(|k| k.key(i)).collect();
+            let sampled_keys = keys.iter().filter(|_| self.with_values);
+            let keys = sampled_keys.map(|k| k.key(i)).collect();
             let sampled = Sampled {
                 keys,
                 individuals: 1,

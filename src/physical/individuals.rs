@@ -290,16 +290,6 @@ impl Gatherer {
         self.counts.records.add(batch.num_rows());
         let qi_end = 2 + self.layout.qi_count();
         let qi = &batch.columns()[2..qi_end];
-        // Records are compared with others of the same individual only.
-        let compared = !self.spec.one_record_each();
-        let rows_of = |columns: &[ArrayRef]| compared.then(|| rows(columns)).transpose();
-        let changes = changes(qi, batch.num_rows())?;
-        let value_rows = qi
-            .iter()
-            .filter(|_| self.layout.covers())
-            .map(|column| rows(std::slice::from_ref(column)))
-            .collect::<Result<Vec<_>, _>>()?;
-        let record_rows = rows_of(&batch.columns()[qi_end..])?;
         let sensitive = &batch.columns()[qi_end..qi_end + self.spec.sensitive().len()];
         let flags =
             &batch.columns()[qi_end + self.spec.sensitive().len() + self.spec.keep().len()..];
@@ -319,6 +309,19 @@ impl Gatherer {
                 self.counts.uncategorised.add(without as usize);
             }
         }
+        if self.spec.one_record_each() {
+            let picked = self.pick_single(batch, &known);
+            return self.assemble(batch, picked);
+        }
+
+        // Records are compared with others of the same individual only.
+        let changes = changes(qi, batch.num_rows())?;
+        let value_rows = qi
+            .iter()
+            .filter(|_| self.layout.covers())
+            .map(|column| rows(std::slice::from_ref(column)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let record_rows = rows(&batch.columns()[qi_end..])?;
 
         let mut picked = Picked {
             covers: vec![Default::default(); value_rows.len()],
@@ -326,10 +329,6 @@ impl Gatherer {
         };
         for mut run in runs(batch) {
             let first = run[0];
-            if run.len() > 1 && self.spec.one_record_each() {
-                self.counts.repeated.add(1);
-                continue;
-            }
             if contradicts(&run, &changes, qi)? {
                 self.counts.contradictory.add(1);
                 if self.spec.contradictory != Contradictory::Cover {
@@ -341,9 +340,7 @@ impl Gatherer {
                 continue;
             }
             let before = run.len();
-            if let Some(rows) = &record_rows {
-                sort_distinct(&mut run, rows);
-            }
+            sort_distinct(&mut run, &record_rows);
             self.counts.duplicates.add(before - run.len());
 
             picked.first.push(first);
@@ -357,6 +354,32 @@ impl Gatherer {
             }
         }
         self.assemble(batch, picked)
+    }
+
+    /// Takes the record of each individual, where it may have one only.
+    fn pick_single(&self, batch: &RecordBatch, known: &dyn Fn(u32) -> bool) -> Picked {
+        let order = batch.column(0).as_primitive::<UInt64Type>().values();
+        let mut single: Vec<u32> = (0..order.len() as u32).collect();
+        // Without two of the same order every record is an individual.
+        if order.windows(2).any(|pair| pair[0] == pair[1]) {
+            single.clear();
+            for run in runs(batch) {
+                match run.as_slice() {
+                    [record] => single.push(*record),
+                    _ => self.counts.repeated.add(1),
+                }
+            }
+        }
+        let before = single.len();
+        single.retain(|record| known(*record));
+        self.counts.null_sensitive.add(before - single.len());
+        self.counts.without_sensitive.add(before - single.len());
+        Picked {
+            record_counts: vec![1; single.len()],
+            records: single.clone(),
+            first: single,
+            covers: vec![],
+        }
     }
 
     /// Gives each record a tag of its own.

@@ -25,7 +25,7 @@ use futures::StreamExt;
 use super::operator::{only_child, properties, show};
 use crate::anatomize::TableProfile;
 use crate::coding::{Kind, Profile, rows};
-use crate::spec::Spec;
+use crate::spec::{Blocks, Spec};
 
 /// Learns, per partition, the domains of the quasi-identifiers and a sample of individuals; or, for anatomization, how
 /// the quasi-identifiers hang together and how often each sensitive value occurs.
@@ -166,7 +166,10 @@ impl Learner {
         let one_row = spec.one_row_per_individual();
         let learned = match spec.is_anatomy() {
             true => Learned::Anatomy(TableProfile::new(kinds.len())),
-            false => Learned::Classes(Profile::new(&kinds, one_row)),
+            false => Learned::Classes(match spec.entry().map(|entry| entry.blocks) {
+                Ok(Blocks::Random) => Profile::counting(&kinds, one_row),
+                _ => Profile::new(&kinds, one_row),
+            }),
         };
         Self {
             kinds,

@@ -85,6 +85,9 @@ pub(crate) const NOT_FOR_ANATOMY: &[(&str, &str)] = &[
 /// Sub-tables unless a call says otherwise.
 const TABLES: usize = 3;
 
+/// Individuals per block where groups are of similar ones.
+pub(super) const SIMILAR_BLOCK: u64 = 250_000;
+
 impl Spec {
     /// Chooses by hand which quasi-identifiers share a sub-table of an anatomized release.
     pub fn with_division<T: Into<String>, U: IntoIterator<Item = T>>(
@@ -107,6 +110,13 @@ impl Spec {
     /// Whether this is a spec for one of the anatomizing functions.
     pub(crate) fn is_anatomy(&self) -> bool {
         matches!(self.form(), Some(Form::Anatomy | Form::Division))
+    }
+
+    /// Whether groups are of similar individuals, who are the more similar the more there are to choose from.
+    pub(super) fn divides_similar(&self) -> bool {
+        let method = self.parameter("method").and_then(Method::find);
+        self.form() == Some(Form::Anatomy)
+            && matches!(method, Some(Method::SlppaSimilar | Method::Slicing))
     }
 
     /// What an anatomizing function is asked for.

@@ -85,7 +85,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         help: "exact values in sub-tables that only groups link: the (alpha, beta, gamma, delta) model",
         form: Form::Anatomy,
         blocks: Blocks::Random,
-        block: 250_000,
+        block: 50_000,
         several_sensitive: false,
     },
     FunctionEntry {

@@ -310,6 +310,7 @@ impl Spec {
         let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table)
             || fingerprints::needs_whole_table(self);
         let default = match self.entry() {
+            Ok(_) if self.divides_similar() => BlockSize::Individuals(anatomy::SIMILAR_BLOCK),
             Ok(entry) if !whole && !self.needs_whole_table() => BlockSize::Individuals(entry.block),
             _ => BlockSize::All,
         };

@@ -12,6 +12,7 @@ use datafusion::arrow::datatypes::{DataType, UInt32Type, UInt64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
+use hashbrown::HashSet;
 
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
@@ -170,9 +171,8 @@ fn prior(
     let common = learned.common.iter().map(|(value, _)| parser.parse(value));
     let common = Arc::clone(&converter.convert_rows(common)?[0]);
     let rows = converter.convert_columns(std::slice::from_ref(sensitive))?;
-    let told: std::collections::HashSet<&[u8]> =
-        learned.common.iter().map(|(v, _)| v.as_slice()).collect();
-    let mut seen = std::collections::HashSet::new();
+    let told: HashSet<&[u8]> = learned.common.iter().map(|(v, _)| v.as_slice()).collect();
+    let mut seen: HashSet<&[u8]> = HashSet::new();
     let (mut first, mut counts) = (vec![], vec![]);
     counts.extend(learned.common.iter().map(|(_, count)| *count));
     for (i, (row, count)) in (0u32..).zip(rows.iter().zip(whole)) {
