@@ -26,6 +26,7 @@ mod logical;
 mod measure;
 pub mod metric;
 pub mod model;
+mod parallel;
 pub mod personalized;
 mod physical;
 mod planner;

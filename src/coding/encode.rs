@@ -12,7 +12,8 @@ use hashbrown::HashMap;
 use unicode_normalization::UnicodeNormalization;
 
 use super::scale::Scale;
-use super::{ColumnCategories, Domains, Keys, Kind, Ladder, key};
+use super::{ColumnCategories, Domain, Domains, Keys, Kind, Ladder, key};
+use crate::parallel;
 use crate::table::{
     Block, Categorical, Fingerprints, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier, Sensitive,
     Taxonomy,
@@ -60,6 +61,14 @@ impl QiColumn {
         &self.values
     }
 
+    /// Number of individuals.
+    fn individuals(&self) -> usize {
+        match &self.offsets {
+            Some(offsets) => offsets.len() - 1,
+            None => self.values.len(),
+        }
+    }
+
     /// Positions of an individual's values.
     pub fn positions(&self, individual: usize) -> std::ops::Range<usize> {
         match &self.offsets {
@@ -93,6 +102,9 @@ impl Individuals {
     }
 }
 
+/// Individuals of a block from which its columns are coded side by side.
+const LARGE_BLOCK: usize = 100_000;
+
 /// A coded block with what is needed to publish it.
 #[derive(Debug)]
 pub struct EncodedBlock {
@@ -123,38 +135,32 @@ impl EncodedBlock {
         let records = (0..n).map(|i| individuals.records_of(i).len() as u32);
         let scale = Scale::new(domains, individuals.records.len() as u64);
 
+        let encode = |c: usize| {
+            let (domain, step) = (&domains.0[c], scale.steps[c]);
+            let ladder = ladders[c].as_ref();
+            EncodedColumn::try_new(
+                &individuals.qi[c],
+                kinds[c],
+                ladder,
+                domain,
+                step,
+                scale.full,
+            )
+        };
+        let numbers: Vec<usize> = (0..individuals.qi.len()).collect();
+        // Blocks are worked on side by side, so one is divided only where there are few.
+        let encoded: Vec<_> = match n >= LARGE_BLOCK {
+            true => parallel::each(numbers, encode),
+            false => numbers.into_iter().map(encode).collect(),
+        };
         let (mut columns, mut all_keys) = (vec![], vec![]);
         let (mut representatives, mut taxonomies) = (vec![], vec![]);
-        for (c, column) in individuals.qi.iter().enumerate() {
-            let keys = Keys::try_new(column.values(), kinds[c])?;
-            let (domain, step) = (&domains.0[c], scale.steps[c]);
-            let (mut found, mut taxonomy) = (vec![], None);
-            columns.push(match (&ladders[c], kinds[c]) {
-                (Some(ladder), _) => {
-                    let leaves = ladder.leaves(column.values(), &keys, domain, scale.full)?;
-                    let code = |at: usize| Some(leaves.codes[at]).filter(|c| *c != NULL_CODE);
-                    let (lo, hi) = spans(column, n, code);
-                    taxonomy = Some(leaves.taxonomy);
-                    let tree = leaves.tree;
-                    QuasiIdentifier::Hierarchical(Hierarchical { lo, hi, tree })
-                }
-                (None, Kind::Categorical | Kind::Masked) => {
-                    let (coded, at) = categorical(column, &keys, n, step);
-                    found = at;
-                    coded
-                }
-                (None, Kind::Integer | Kind::Real) => {
-                    let (lo, hi) = spans(column, n, |at| match &keys {
-                        Keys::Integer(values) => values[at].map(|v| domain.code_integer(v)),
-                        Keys::Real(values) => values[at].map(|v| domain.code_real(v)),
-                        Keys::Bytes(..) => None,
-                    });
-                    QuasiIdentifier::Numeric(Numeric { lo, hi, step })
-                }
-            });
-            all_keys.push(keys);
-            representatives.push(found);
-            taxonomies.push(taxonomy);
+        for column in encoded {
+            let column = column?;
+            columns.push(column.coded);
+            all_keys.push(column.keys);
+            representatives.push(column.representatives);
+            taxonomies.push(column.taxonomy);
         }
 
         let (fingerprints, look_alikes) = fingerprints(individuals, sensitive, normalize)?;
@@ -168,8 +174,60 @@ impl EncodedBlock {
     }
 }
 
+/// A coded quasi-identifier with what is needed to publish it.
+struct EncodedColumn {
+    coded: QuasiIdentifier,
+    keys: Keys,
+    representatives: Vec<u32>,
+    taxonomy: Option<Arc<Taxonomy>>,
+}
+
+impl EncodedColumn {
+    fn try_new(
+        column: &QiColumn,
+        kind: Kind,
+        ladder: Option<&Ladder>,
+        domain: &Domain,
+        step: u64,
+        full: u64,
+    ) -> Result<Self, ArrowError> {
+        let keys = Keys::try_new(column.values(), kind)?;
+        let (mut representatives, mut taxonomy) = (vec![], None);
+        let coded = match (ladder, kind) {
+            (Some(ladder), _) => {
+                let leaves = ladder.leaves(column.values(), &keys, domain, full)?;
+                let code = |at: usize| Some(leaves.codes[at]).filter(|c| *c != NULL_CODE);
+                let (lo, hi) = spans(column, code);
+                taxonomy = Some(leaves.taxonomy);
+                let tree = leaves.tree;
+                QuasiIdentifier::Hierarchical(Hierarchical { lo, hi, tree })
+            }
+            (None, Kind::Categorical | Kind::Masked) => {
+                let (coded, at) = categorical(column, &keys, step);
+                representatives = at;
+                coded
+            }
+            (None, Kind::Integer | Kind::Real) => {
+                let (lo, hi) = spans(column, |at| match &keys {
+                    Keys::Integer(values) => values[at].map(|v| domain.code_integer(v)),
+                    Keys::Real(values) => values[at].map(|v| domain.code_real(v)),
+                    Keys::Bytes(..) => None,
+                });
+                QuasiIdentifier::Numeric(Numeric { lo, hi, step })
+            }
+        };
+        Ok(Self {
+            coded,
+            keys,
+            representatives,
+            taxonomy,
+        })
+    }
+}
+
 /// The smallest and largest code of each individual.
-fn spans(column: &QiColumn, n: usize, code: impl Fn(usize) -> Option<u32>) -> (Vec<u32>, Vec<u32>) {
+fn spans(column: &QiColumn, code: impl Fn(usize) -> Option<u32>) -> (Vec<u32>, Vec<u32>) {
+    let n = column.individuals();
     let (mut lo, mut hi) = (Vec::with_capacity(n), Vec::with_capacity(n));
     for i in 0..n {
         let (mut ends, mut missing) = (None, false);
@@ -190,7 +248,8 @@ fn spans(column: &QiColumn, n: usize, code: impl Fn(usize) -> Option<u32>) -> (V
 }
 
 /// Codes follow the order of the values, so that sets of codes are published sorted.
-fn categorical(column: &QiColumn, keys: &Keys, n: usize, step: u64) -> (QuasiIdentifier, Vec<u32>) {
+fn categorical(column: &QiColumn, keys: &Keys, step: u64) -> (QuasiIdentifier, Vec<u32>) {
+    let n = column.individuals();
     let mut known: HashMap<&[u8], u32> = HashMap::new();
     let mut found = vec![];
     let mut arrived = Vec::with_capacity(keys.len());

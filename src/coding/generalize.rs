@@ -40,8 +40,8 @@ pub(super) fn generalize(
     let shown: Vec<Shown> = classes
         .iter()
         .map(|class| match kind {
-            Kind::Categorical | Kind::Masked => distinct(encoded, &class.members, column),
-            Kind::Integer | Kind::Real => ends(qi, &encoded.keys[column], &class.members),
+            Kind::Categorical | Kind::Masked => distinct(encoded, class.members, column),
+            Kind::Integer | Kind::Real => ends(qi, &encoded.keys[column], class.members),
         })
         .collect();
     match (text, kind) {

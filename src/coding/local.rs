@@ -1,5 +1,6 @@
 //! From local groups and buckets to published columns.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -8,10 +9,12 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
+use hashbrown::HashMap;
 
 use super::generalize::generalize;
 use super::publish::{Class, hex};
-use super::{EncodedBlock, Individuals, Kind, Ladder};
+use super::{EncodedBlock, Individuals, Keys, Kind, Ladder};
+use crate::parallel;
 use crate::table::{NULL_CODE, QuasiIdentifier, ROOT};
 
 /// Stands for a cell that shows nothing, in text.
@@ -79,11 +82,12 @@ pub fn publish_groups(
         }
     }
     let group_of = UInt32Array::from(group_of);
-    let mut qi = Vec::with_capacity(kinds.len());
-    for (column, kind) in kinds.iter().enumerate() {
-        let tuples = column_of_groups(individuals, encoded, &groups, column, *kind, text)?;
-        qi.push(take(&tuples, &group_of, None)?);
-    }
+    let columns = kinds.iter().copied().enumerate().collect();
+    let qi = parallel::each(columns, |(column, kind)| {
+        let tuples = column_of_groups(individuals, encoded, &groups, column, kind, text)?;
+        take(&tuples, &group_of, None)
+    });
+    let qi = qi.into_iter().collect::<Result<_, _>>()?;
     Ok(LocalRows {
         who,
         individual: Arc::new(names.finish()),
@@ -102,14 +106,11 @@ fn column_of_groups(
     text: bool,
 ) -> Result<ArrayRef, ArrowError> {
     let shows = |group: &&LocalGroup| group.cells[column] == LocalCell::Generalized;
-    let class = |group: &LocalGroup| Class {
-        members: group.members.clone(),
-        nodes: &[],
-    };
-    let classes: Vec<Class<'_>> = groups.iter().filter(shows).map(class).collect();
+    let shown = groups.iter().filter(shows);
+    let classes: Vec<Class<'_>> = shown.map(|g| Class::of(&g.members)).collect();
     let values = generalize(individuals, encoded, &classes, column, kind, text)?;
-    let mut shown = 0..;
-    let place = |group: &LocalGroup| if shows(&group) { shown.next() } else { None };
+    let mut places = 0..;
+    let place = |group: &LocalGroup| if shows(&group) { places.next() } else { None };
     let at: Vec<Option<u32>> = groups.iter().map(place).collect();
     if *values.data_type() == DataType::Utf8 {
         let root = encoded.taxonomies[column].as_ref();
@@ -139,23 +140,42 @@ impl EncodedBlock {
                 (0..self.block.len() as u32).map(of).collect()
             }
             QuasiIdentifier::Hierarchical(coded) => coded.lo.clone(),
-            QuasiIdentifier::Numeric(_) => {
-                let keys = &self.keys[column];
-                let present = (0..keys.len() as u32).filter(|i| !keys.is_null(*i as usize));
-                let mut sorted: Vec<u32> = present.collect();
-                sorted.sort_unstable_by(|a, b| keys.cmp(*a as usize, *b as usize));
-                let mut ranks = vec![NULL_CODE; keys.len()];
-                let mut rank = 0;
-                for (at, i) in sorted.iter().enumerate() {
-                    if at > 0 && keys.cmp(sorted[at - 1] as usize, *i as usize).is_ne() {
-                        rank += 1;
-                    }
-                    ranks[*i as usize] = rank;
-                }
-                ranks
-            }
+            QuasiIdentifier::Numeric(_) => match &self.keys[column] {
+                Keys::Integer(values) => ranks(values.iter().copied()),
+                Keys::Real(values) => ranks(values.iter().map(|v| v.map(in_total_order))),
+                // A numeric column has no bytes.
+                Keys::Bytes(rows, _) => vec![NULL_CODE; rows.num_rows()],
+            },
         }
     }
+}
+
+/// The rank of each value among the different ones; a missing one has [`NULL_CODE`].
+fn ranks<T: Ord + Hash + Copy>(values: impl Iterator<Item = Option<T>>) -> Vec<u32> {
+    // Numbered first, so that only different values are sorted.
+    let mut known: HashMap<T, u32> = HashMap::new();
+    let mut different = vec![];
+    let mut number = |value| {
+        *known.entry(value).or_insert_with(|| {
+            different.push(value);
+            different.len() as u32 - 1
+        })
+    };
+    let numbers: Vec<Option<u32>> = values.map(|value| value.map(&mut number)).collect();
+    let mut sorted: Vec<u32> = (0..different.len() as u32).collect();
+    sorted.sort_unstable_by_key(|number| different[*number as usize]);
+    let mut rank_of = vec![0; sorted.len()];
+    for (rank, number) in (0..).zip(sorted) {
+        rank_of[number as usize] = rank;
+    }
+    let rank = |number: Option<u32>| number.map_or(NULL_CODE, |n| rank_of[n as usize]);
+    numbers.into_iter().map(rank).collect()
+}
+
+/// The number whose order is that of [`f64::total_cmp`].
+fn in_total_order(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
 /// The values of a quasi-identifier as they are published exactly: leaves of a given hierarchy by their labels.

@@ -52,9 +52,17 @@ impl Published {
 
 /// A class to publish.
 pub(super) struct Class<'a> {
-    pub members: Vec<u32>,
+    pub members: &'a [u32],
     /// Per column the node to publish where that is not the smallest; may be empty.
     pub nodes: &'a [Option<u32>],
+}
+
+impl<'a> Class<'a> {
+    /// A class that publishes the smallest nodes.
+    pub fn of(members: &'a [u32]) -> Self {
+        let nodes = &[];
+        Self { members, nodes }
+    }
 }
 
 /// Publishes classes, with the `nodes` that they publish instead of the smallest ones, if any. Classes, and individuals in a class, come in the order of their pseudonyms, which are random:
@@ -68,21 +76,19 @@ pub fn publish(
     text: bool,
 ) -> Result<Published, ArrowError> {
     let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
-    let mut classes: Vec<Class<'_>> = classes
+    let mut sorted: Vec<(Vec<u32>, usize)> = classes.iter().cloned().zip(0..).collect();
+    for (members, _) in &mut sorted {
+        members.sort_unstable_by_key(|i| pseudonym(*i));
+    }
+    let first = |members: &[u32]| members.first().map(|i| pseudonym(*i));
+    sorted.sort_unstable_by(|(a, _), (b, _)| first(a).cmp(&first(b)));
+    let classes: Vec<Class<'_>> = sorted
         .iter()
-        .enumerate()
-        .map(|(i, members)| Class {
-            members: members.clone(),
-            nodes: nodes.get(i).map_or(&[], Vec::as_slice),
+        .map(|(members, at)| Class {
+            members,
+            nodes: nodes.get(*at).map_or(&[], Vec::as_slice),
         })
         .collect();
-    for class in &mut classes {
-        class.members.sort_unstable_by_key(|i| pseudonym(*i));
-    }
-    classes.sort_unstable_by(|a, b| {
-        let first = |class: &Class<'_>| class.members.first().map(|i| pseudonym(*i));
-        first(a).cmp(&first(b))
-    });
 
     let tuples = (0..kinds.len())
         .map(|c| generalize(individuals, encoded, &classes, c, kinds[c], text))
@@ -91,7 +97,7 @@ pub fn publish(
     let (mut tuple_of_record, mut at) = (vec![], vec![]);
     let mut names = StringBuilder::new();
     for (tuple, class) in classes.iter().enumerate() {
-        for i in &class.members {
+        for i in class.members {
             let name = hex(pseudonym(*i));
             for record in individuals.records_of(*i as usize) {
                 tuple_of_record.push(tuple as u32);
@@ -127,9 +133,10 @@ fn zero_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 /// A pseudonym as text.
 pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes
-        .iter()
-        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
-        .collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
 }

@@ -1,5 +1,7 @@
 //! Tables for tests: Figure 1(b) of Li 2020, and random ones.
 
+use std::borrow::Cow;
+
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 
@@ -9,33 +11,33 @@ use crate::table::{Categorical, NULL_CODE, Numeric, QuasiIdentifier};
 /// Loss of one suppressed cell in all tables here.
 pub(super) const FULL: u64 = 27720;
 
-pub(super) fn numeric(values: &[u32], wishes: Option<Wishes>) -> QiColumn {
+pub(super) fn numeric(values: &[u32], wishes: Option<Wishes>) -> QiColumn<'static> {
     let present = || values.iter().filter(|v| **v != NULL_CODE);
     let lowest = present().min().copied().unwrap_or(0);
     let range = present().max().copied().unwrap_or(0) - lowest;
     QiColumn {
-        values: QuasiIdentifier::Numeric(Numeric {
+        values: Cow::Owned(QuasiIdentifier::Numeric(Numeric {
             lo: values.to_vec(),
             hi: values.to_vec(),
             step: FULL.checked_div(u64::from(range)).unwrap_or(0),
-        }),
+        })),
         ranks: ranks(values),
         wishes,
     }
 }
 
-pub(super) fn categorical(codes: &[u32], wishes: Option<Wishes>) -> QiColumn {
+pub(super) fn categorical(codes: &[u32], wishes: Option<Wishes>) -> QiColumn<'static> {
     let present = codes.iter().filter(|c| **c != NULL_CODE).max();
     let cardinality = present.map_or(0, |most| most + 1);
     QiColumn {
-        values: QuasiIdentifier::Categorical(Categorical {
+        values: Cow::Owned(QuasiIdentifier::Categorical(Categorical {
             offsets: (0..=codes.len() as u32).collect(),
             codes: codes.to_vec(),
             cardinality,
             step: FULL
                 .checked_div(u64::from(cardinality.saturating_sub(1)))
                 .unwrap_or(0),
-        }),
+        })),
         ranks: codes.to_vec(),
         wishes,
     }

@@ -76,7 +76,7 @@ impl Group {
         for at in generalized(people, treatments) {
             let column = &people.columns()[at];
             let ranks = members.iter().map(|member| column.ranks[*member as usize]);
-            if let Some(region) = column.region(ranks, seen) {
+            if let Some((region, _)) = column.region(ranks, seen) {
                 loss = loss.saturating_add(region.loss());
                 cells[at] = region.cells().first().cloned();
             }

@@ -53,7 +53,10 @@ mod residual;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
+
 use crate::algorithm::Cancel;
+use crate::parallel;
 
 pub use bucket::{BucketValue, Buckets, Detached, bucketize};
 pub use estimate::{
@@ -116,6 +119,59 @@ pub struct Anonymized {
 /// The stream of group ids; those of the attributes follow.
 const GROUP_IDS: u64 = 0;
 
+/// Work that does not depend on other work, once it is decided who is published.
+#[derive(Clone, Copy)]
+enum Task {
+    /// The buckets of an attribute.
+    Bucketize(usize),
+    /// The groups of a pattern.
+    Generalize(usize),
+}
+
+/// The result of a task.
+enum Done {
+    Buckets(Buckets),
+    Groups(usize, Vec<Vec<u32>>),
+}
+
+impl Task {
+    /// How many individuals the task looks at, at most.
+    fn individuals(self, people: &People, patterns: &Patterns) -> usize {
+        match self {
+            Self::Bucketize(_) => people.individuals(),
+            Self::Generalize(pattern) => patterns.patterns[pattern].members.len(),
+        }
+    }
+
+    fn run(
+        self,
+        people: &People,
+        patterns: &Patterns,
+        request: &Request,
+        key: &[u8; 32],
+        cancel: &Cancel,
+    ) -> Result<Done, Refusal> {
+        match self {
+            Self::Bucketize(at) => {
+                let secret = &people.secrets()[at];
+                let owners = patterns.owners(people, at);
+                let stream = GROUP_IDS + 1 + at as u64;
+                let (attribute, ranks, rule) = (secret.attribute, people.ranks(at), &secret.rule);
+                let buckets = bucketize(attribute, ranks, owners, rule, key, stream, cancel)?;
+                Ok(Done::Buckets(buckets))
+            }
+            Self::Generalize(at) => {
+                let pattern = &patterns.patterns[at];
+                let members = pattern.members.clone();
+                let (k, strategy) = (request.k, request.strategy);
+                let treatments = &pattern.treatments;
+                let groups = generalize(people, treatments, members, k, strategy, cancel)?;
+                Ok(Done::Groups(at, groups))
+            }
+        }
+    }
+}
+
 /// Local generalization and bucketization (Li 2020, Algorithm 1).
 ///
 /// The result depends on the people, the request and the key alone. `key` is secret and must not be used for other people:
@@ -138,29 +194,24 @@ pub fn anonymize(
     cancel: &Cancel,
 ) -> Result<Anonymized, Refusal> {
     let patterns = Patterns::of(people, request.k, request.small_pattern);
-    let mut buckets = Vec::with_capacity(people.attributes().len());
-    for (at, attribute) in people.attributes().enumerate() {
-        let owners = patterns.owners(people, at);
-        let stream = GROUP_IDS + 1 + at as u64;
-        let rule = &people.secrets()[at].rule;
-        let ranks = people.ranks(at);
-        buckets.push(bucketize(
-            attribute, ranks, owners, rule, key, stream, cancel,
-        )?);
+    let mut tasks: Vec<Task> = (0..people.attributes().len())
+        .map(Task::Bucketize)
+        .collect();
+    tasks.extend((0..patterns.patterns.len()).map(Task::Generalize));
+    // The largest first, so that no core is left with it at the end; the buckets stay in the order of their attributes.
+    tasks.sort_by_key(|task| Reverse(task.individuals(people, &patterns)));
+    let work = |task: Task| task.run(people, &patterns, request, key, cancel);
+    let (mut buckets, mut sets) = (vec![], vec![]);
+    for done in parallel::each(tasks, work) {
+        match done? {
+            Done::Buckets(formed) => buckets.push(formed),
+            Done::Groups(pattern, formed) => sets.push((pattern, formed)),
+        }
     }
-    let mut sets = vec![];
-    for (at, pattern) in patterns.patterns.iter().enumerate() {
-        let members = pattern.members.clone();
-        let formed = generalize(
-            people,
-            &pattern.treatments,
-            members,
-            request.k,
-            request.strategy,
-            cancel,
-        )?;
-        sets.extend(formed.into_iter().map(|members| (at, members)));
-    }
+    sets.sort_unstable_by_key(|(pattern, _)| *pattern);
+    let sets = sets.into_iter();
+    let sets = sets.flat_map(|(at, formed)| formed.into_iter().map(move |members| (at, members)));
+    let sets: Vec<(usize, Vec<u32>)> = sets.collect();
     let ids = Random::new(key, GROUP_IDS).ids(sets.len());
     let mut seen = Seen::default();
     let group = |((at, members), id): ((usize, Vec<u32>), u64)| {

@@ -1,5 +1,6 @@
 //! What the anonymizer sees of a table: one record per individual, coded, with each owner's wishes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Attribute, Unworkable};
@@ -22,9 +23,9 @@ pub struct People {
 
 /// A quasi-identifier, plain or semi-sensitive (Li 2020, Definitions 1 and 3).
 #[derive(Debug, Clone)]
-pub struct QiColumn {
+pub struct QiColumn<'a> {
     /// The coded column, by which values are generalized and losses measured. One value per individual.
-    pub values: QuasiIdentifier,
+    pub values: Cow<'a, QuasiIdentifier>,
     /// The rank of each individual's value in the order of the column: numbers by size, other values by their
     /// hierarchy and then by their bytes (L3). Equal values have equal ranks; missing ones have [`NULL_CODE`].
     pub ranks: Vec<u32>,
@@ -82,13 +83,15 @@ pub enum Order {
 /// A quasi-identifier ready for regions of its own.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
-    /// The column alone, so that a pattern of flags is a choice of columns.
+    /// The column alone, so that a pattern of flags is a choice of columns; with somebody for each rank, because equal
+    /// ranks are equal values, and last somebody without a value.
     pub block: Block,
+    /// The rank of every individual.
     pub ranks: Vec<u32>,
-    /// Somebody with each rank: equal ranks are equal values, so regions need look at few individuals.
-    examples: Vec<u32>,
-    /// Somebody without a value.
+    /// The place of whoever has no value, and the number of ranks.
     without: u32,
+    /// Whether a region depends on its smallest and largest rank alone.
+    is_ordered: bool,
 }
 
 /// An attribute with secret values.
@@ -111,7 +114,7 @@ impl People {
     /// [`Unworkable::MissingSecrets`] if a secret value is missing (X3), [`Unworkable::Bounds`] for l below 2.
     pub fn try_new(
         individuals: usize,
-        quasi_identifiers: Vec<QiColumn>,
+        quasi_identifiers: Vec<QiColumn<'_>>,
         sensitive: Vec<SensitiveColumn>,
         full: u64,
     ) -> Result<Self, Unworkable> {
@@ -128,12 +131,8 @@ impl People {
                 secret.check(individuals, &column.ranks)?;
                 secrets.push(secret);
             }
-            columns.push(Column::try_new(
-                individuals,
-                column.values,
-                column.ranks,
-                full,
-            )?);
+            let values = column.values.as_ref();
+            columns.push(Column::try_new(individuals, values, column.ranks, full)?);
         }
         if secrets.len() > MAX_SEMI_SENSITIVE {
             return Err(Unworkable::Shape("too many semi-sensitive columns"));
@@ -218,7 +217,7 @@ impl Secret {
 impl Column {
     fn try_new(
         individuals: usize,
-        values: QuasiIdentifier,
+        values: &QuasiIdentifier,
         ranks: Vec<u32>,
         full: u64,
     ) -> Result<Self, Unworkable> {
@@ -226,32 +225,47 @@ impl Column {
             return Err(Unworkable::Shape("a column has another length"));
         }
         let largest = ranks.iter().filter(|rank| **rank != NULL_CODE).max();
-        let mut examples = vec![0; largest.map_or(0, |rank| *rank as usize + 1)];
-        let mut without = 0;
-        for (individual, rank) in ranks.iter().enumerate() {
-            match examples.get_mut(*rank as usize) {
-                Some(example) => *example = individual as u32,
-                None => without = individual as u32,
+        let without = largest.map_or(0, |rank| *rank + 1);
+        // Ranks that nobody has are never asked for.
+        let mut examples = vec![
+            0;
+            if individuals == 0 {
+                0
+            } else {
+                without as usize + 1
             }
+        ];
+        for (individual, rank) in (0..).zip(&ranks) {
+            examples[(*rank).min(without) as usize] = individual;
         }
-        let none = (0..individuals).map(|_| []).collect::<Fingerprints>();
+        let none = examples.iter().map(|_| []).collect::<Fingerprints>();
+        let records = vec![1; examples.len()];
+        let is_ordered = !matches!(values, QuasiIdentifier::Categorical(_));
         Ok(Self {
-            block: Block::new(vec![values], none, vec![1; individuals], full),
+            block: Block::new(vec![values.select(&examples)], none, records, full),
             ranks,
-            examples,
             without,
+            is_ordered,
         })
     }
 
-    /// Somebody whose value has this rank.
+    /// Somebody in the column's block whose value has this rank.
     pub fn example(&self, rank: u32) -> u32 {
-        let example = self.examples.get(rank as usize);
-        example.copied().unwrap_or(self.without)
+        rank.min(self.without)
     }
 
-    /// What individuals with these ranks publish; `None` without any.
-    pub fn region(&self, ranks: impl Iterator<Item = u32>, seen: &mut Seen) -> Option<Region> {
-        seen.clear(self.examples.len());
+    /// What individuals with these ranks publish, and whether their values differ; `None` without any.
+    pub fn region(
+        &self,
+        ranks: impl Iterator<Item = u32>,
+        seen: &mut Seen,
+    ) -> Option<(Region, bool)> {
+        if self.is_ordered {
+            let mut span = Span::default();
+            ranks.for_each(|rank| span.add(rank));
+            return self.region_of_span(span);
+        }
+        seen.clear(self.without as usize);
         let mut region: Option<Region> = None;
         for rank in ranks {
             if !seen.insert(rank) {
@@ -262,7 +276,66 @@ impl Column {
                 None => region = Some(Region::of(&self.block, self.example(rank))),
             }
         }
-        region
+        region.map(|region| (region, seen.distinct() > 1))
+    }
+
+    /// What the members of each part of a set lose in this column, each: those for whom `left` holds, and the others.
+    pub fn losses_of_parts(&self, ranks: &[u32], left: &[bool], seen: &mut Seen) -> [u64; 2] {
+        let loss = |region: Option<(Region, bool)>| region.map_or(0, |(region, _)| region.loss());
+        if self.is_ordered {
+            let mut spans = [Span::default(), Span::default()];
+            for (rank, left) in ranks.iter().zip(left) {
+                spans[usize::from(!left)].add(*rank);
+            }
+            return spans.map(|span| loss(self.region_of_span(span)));
+        }
+        [true, false].map(|side| {
+            let own = ranks.iter().zip(left).filter(|(_, left)| **left == side);
+            loss(self.region(own.map(|(rank, _)| *rank), seen))
+        })
+    }
+
+    fn region_of_span(&self, span: Span) -> Option<(Region, bool)> {
+        let (first, differ) = match (span.lo < NULL_CODE, span.missing) {
+            (false, false) => return None,
+            (false, true) => (NULL_CODE, false),
+            (true, missing) => (span.lo, missing || span.lo < span.hi),
+        };
+        let mut region = Region::of(&self.block, self.example(first));
+        if span.lo < span.hi {
+            region.include(&self.block, self.example(span.hi));
+        }
+        if differ && span.missing {
+            region.include(&self.block, self.example(NULL_CODE));
+        }
+        Some((region, differ))
+    }
+}
+
+/// The smallest and the largest of some ranks, and whether one is missing.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    lo: u32,
+    hi: u32,
+    missing: bool,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self {
+            lo: NULL_CODE,
+            hi: 0,
+            missing: false,
+        }
+    }
+}
+
+impl Span {
+    fn add(&mut self, rank: u32) {
+        let is_missing = rank == NULL_CODE;
+        self.missing |= is_missing;
+        self.lo = self.lo.min(rank);
+        self.hi = self.hi.max(if is_missing { 0 } else { rank });
     }
 }
 

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -5,6 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::example::{FULL, categorical, diversity, figure_1, numeric, random, secret};
+use super::people::Column;
 use super::*;
 use crate::table::{Cell, Hierarchical, LossTree, NULL_CODE, QuasiIdentifier, Taxonomy};
 
@@ -105,14 +107,14 @@ fn hierarchies_give_the_labels_of_figure_2() {
     let codes: Vec<u32> = zips.iter().map(leaf).collect();
     let loss = |node: u32| FULL * u64::from(tree.size(node) - 1) / u64::from(tree.leaves() - 1);
     let zip = QiColumn {
-        values: QuasiIdentifier::Hierarchical(Hierarchical {
+        values: Cow::Owned(QuasiIdentifier::Hierarchical(Hierarchical {
             lo: codes.clone(),
             hi: codes.clone(),
             tree: LossTree {
                 hierarchy: Arc::new(tree.clone()),
                 losses: Arc::new((0..tree.len()).map(loss).collect()),
             },
-        }),
+        })),
         ranks: codes,
         wishes: secret(&[1, 1, 0, 0, 0, 0, 0, 0], diversity(2)),
     };
@@ -502,20 +504,23 @@ fn check(people: &People, request: &Request, result: &Anonymized) {
     }
 }
 
+/// The code of an individual's value.
+fn code_of(column: &Column, individual: u32) -> u32 {
+    let example = column.example(column.ranks[individual as usize]);
+    match &column.block.quasi_identifiers()[0] {
+        QuasiIdentifier::Numeric(n) => n.lo[example as usize],
+        QuasiIdentifier::Categorical(c) => c.of(example)[0],
+        QuasiIdentifier::Hierarchical(h) => h.lo[example as usize],
+    }
+}
+
 fn check_cells(people: &People, result: &Anonymized, group: &Group) {
     let treatments = &result.patterns.patterns[group.pattern].treatments;
     for (at, treatment) in treatments.iter().enumerate() {
         let expected = (*treatment == Treatment::Generalized).then(|| {
             let column = &people.columns()[at];
-            let mut codes: Vec<u32> = group
-                .members
-                .iter()
-                .map(|m| match &column.block.quasi_identifiers()[0] {
-                    QuasiIdentifier::Numeric(n) => n.lo[*m as usize],
-                    QuasiIdentifier::Categorical(c) => c.of(*m)[0],
-                    QuasiIdentifier::Hierarchical(h) => h.lo[*m as usize],
-                })
-                .collect();
+            let members = group.members.iter();
+            let mut codes: Vec<u32> = members.map(|member| code_of(column, *member)).collect();
             codes.sort_unstable();
             codes.dedup();
             match (codes.last(), codes.len()) {
@@ -688,9 +693,10 @@ fn part_of(people: &People, members: &[u32]) -> People {
             },
             rule: people.secrets()[place].rule.clone(),
         });
+        let codes: Vec<u32> = members.iter().map(|m| code_of(column, *m)).collect();
         columns.push(match &column.block.quasi_identifiers()[0] {
-            QuasiIdentifier::Numeric(n) => numeric(&pick(&n.lo), wishes),
-            QuasiIdentifier::Categorical(c) => categorical(&pick(&c.codes), wishes),
+            QuasiIdentifier::Numeric(_) => numeric(&codes, wishes),
+            QuasiIdentifier::Categorical(_) => categorical(&codes, wishes),
             QuasiIdentifier::Hierarchical(_) => panic!("no column of these tables has a hierarchy"),
         });
     }

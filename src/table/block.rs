@@ -101,6 +101,38 @@ impl Categorical {
     }
 }
 
+impl QuasiIdentifier {
+    /// The column of these individuals, one after the other.
+    pub fn select(&self, individuals: &[u32]) -> Self {
+        let of = |codes: &[u32]| individuals.iter().map(|i| codes[*i as usize]).collect();
+        match self {
+            Self::Numeric(n) => Self::Numeric(Numeric {
+                lo: of(&n.lo),
+                hi: of(&n.hi),
+                step: n.step,
+            }),
+            Self::Categorical(c) => {
+                let (mut offsets, mut codes) = (vec![0], vec![]);
+                for individual in individuals {
+                    codes.extend_from_slice(c.of(*individual));
+                    offsets.push(codes.len() as u32);
+                }
+                Self::Categorical(Categorical {
+                    offsets,
+                    codes,
+                    cardinality: c.cardinality,
+                    step: c.step,
+                })
+            }
+            Self::Hierarchical(h) => Self::Hierarchical(Hierarchical {
+                lo: of(&h.lo),
+                hi: of(&h.hi),
+                tree: h.tree.clone(),
+            }),
+        }
+    }
+}
+
 impl Block {
     /// Puts a block together.
     ///

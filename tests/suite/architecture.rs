@@ -10,11 +10,15 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("algorithm", &["model", "table"], false),
     ("anatomize", &["algorithm", "coding", "model"], false),
     ("fingerprint", &["algorithm", "model", "table"], false),
-    ("personalized", &["algorithm", "model", "table"], false),
+    (
+        "personalized",
+        &["algorithm", "model", "parallel", "table"],
+        false,
+    ),
     ("verify", &[], false),
     ("generalized", &[], false),
     ("estimate", &["generalized"], false),
-    ("coding", &["table"], false),
+    ("coding", &["parallel", "table"], false),
     (
         "spec",
         &[
@@ -42,6 +46,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
             "measure",
             "metric",
             "model",
+            "parallel",
             "personalized",
             "spec",
             "table",

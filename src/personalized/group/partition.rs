@@ -11,8 +11,8 @@ pub(super) fn cut(sets: &mut Sets, set: Range<usize>, k: usize) -> Option<usize>
     }
     let mut widths: Vec<(u64, usize)> = vec![];
     for column in 0..sets.columns.len() {
-        let (loss, values) = sets.width(column, set.clone());
-        if values > 1 {
+        let (loss, differ) = sets.width(column, set.clone());
+        if differ {
             widths.push((loss, column));
         }
     }

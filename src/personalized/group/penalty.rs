@@ -49,8 +49,9 @@ fn offer(
     let size = left.iter().filter(|l| **l).count();
     let (mut left_loss, mut right_loss) = (0, 0);
     for column in 0..sets.columns.len() {
-        left_loss += u128::from(sets.loss(column, set.clone(), |at| left[at]));
-        right_loss += u128::from(sets.loss(column, set.clone(), |at| !left[at]));
+        let [of_left, of_right] = sets.losses_of_parts(column, set.clone(), &left);
+        left_loss += u128::from(of_left);
+        right_loss += u128::from(of_right);
     }
     let loss = left_loss * size as u128 + right_loss * (left.len() - size) as u128;
     if best.as_ref().is_none_or(|(least, _)| loss < *least) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::algorithm::{Cancel, Cancelled};
 use crate::personalized::people::{Column, Seen};
-use crate::table::{NULL_CODE, Region};
+use crate::table::NULL_CODE;
 
 /// The members with their ranks, in an order in which each set stands together: what looks at a set reads memory from
 /// one end to the other, however large the table is.
@@ -60,27 +60,17 @@ impl<'a> Sets<'a> {
         &self.ranks[column][set]
     }
 
-    /// The loss of a set in one column, and how many different values it has there.
-    pub fn width(&mut self, column: usize, set: Range<usize>) -> (u64, usize) {
+    /// The loss of a set in one column, and whether its values differ there.
+    pub fn width(&mut self, column: usize, set: Range<usize>) -> (u64, bool) {
         let ranks = self.ranks[column][set].iter().copied();
         let region = self.columns[column].region(ranks, &mut self.seen);
-        (
-            region.as_ref().map_or(0, Region::loss),
-            self.seen.distinct(),
-        )
+        region.map_or((0, false), |(region, differ)| (region.loss(), differ))
     }
 
-    /// What the members of a set for whom `chosen` holds lose in one column, each.
-    pub fn loss(
-        &mut self,
-        column: usize,
-        set: Range<usize>,
-        chosen: impl Fn(usize) -> bool,
-    ) -> u64 {
-        let ranks = self.ranks[column][set].iter().copied().enumerate();
-        let ranks = ranks.filter_map(|(at, rank)| chosen(at).then_some(rank));
-        let region = self.columns[column].region(ranks, &mut self.seen);
-        region.as_ref().map_or(0, Region::loss)
+    /// What the members of each part of a set lose in one column, each.
+    pub fn losses_of_parts(&mut self, column: usize, set: Range<usize>, left: &[bool]) -> [u64; 2] {
+        let ranks = &self.ranks[column][set];
+        self.columns[column].losses_of_parts(ranks, left, &mut self.seen)
     }
 
     /// Where to cut a column of a set so that both parts have `k`: the smallest rank of the right part.

@@ -9,6 +9,7 @@
 //! The whole of LGB runs inside a block, which is a random sample of the table: a bucket never crosses blocks, and no two
 //! blocks share an id. A block in which a rule cannot hold ends the query; no rule is relaxed and nobody is left out for it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -91,8 +92,8 @@ impl BlockWork for BucketWork {
         let domains = learned_of(rows)?;
         let individuals = individuals(layout, rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
-        let encoded =
-            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[None], false)?;
+        // Sensitive values are bucketized by their ranks, not by fingerprints.
+        let encoded = EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false)?;
 
         let timer = metrics.forming.timer();
         let people = self.people(&individuals, &encoded)?;
@@ -193,7 +194,7 @@ impl BucketWork {
                 }
             });
             columns.push(QiColumn {
-                values: values.clone(),
+                values: Cow::Borrowed(values),
                 ranks: encoded.ranks(column),
                 wishes,
             });
