@@ -208,6 +208,8 @@ struct Counts {
     null_sensitive: Count,
     without_sensitive: Count,
     uncategorised: Count,
+    /// Individuals that are left out here.
+    dropped: Count,
 }
 
 impl Counts {
@@ -221,6 +223,7 @@ impl Counts {
             null_sensitive: count("null_sensitive_records"),
             without_sensitive: count("individuals_without_sensitive"),
             uncategorised: count("uncategorised_sensitive_values"),
+            dropped: count("dropped_individuals"),
         }
     }
 }
@@ -332,11 +335,13 @@ impl Gatherer {
             if contradicts(&run, &changes, qi)? {
                 self.counts.contradictory.add(1);
                 if self.spec.contradictory != Contradictory::Cover {
+                    self.counts.dropped.add(1);
                     continue;
                 }
             }
             let all = run.clone();
             if !self.keep_known(&mut run, &known) {
+                self.counts.dropped.add(1);
                 continue;
             }
             let before = run.len();

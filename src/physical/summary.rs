@@ -18,7 +18,7 @@ pub struct Summary {
     pub duplicates: u64,
     /// Individuals read.
     pub individuals: u64,
-    /// Individuals that are not published.
+    /// Individuals that are not published, also those that the call leaves out because of their records.
     pub suppressed: u64,
     /// Classes formed.
     pub classes: u64,
@@ -26,6 +26,8 @@ pub struct Summary {
     pub blocks: u64,
     /// Normalized information loss (Wang 2018, Eq. 15) from 0 to 1; suppressed individuals count as lost.
     pub information_loss: f64,
+    /// The same of published individuals only.
+    pub published_loss: f64,
 }
 
 impl Summary {
@@ -35,15 +37,17 @@ impl Summary {
         let gathered = find::<IndividualsExec>(plan)?.metrics()?;
         let published = |name: &str| count(&metrics, name);
         let gathered = |name: &str| count(&gathered, name);
+        let dropped = gathered("dropped_individuals");
         Some(Self {
             records_in: gathered("records"),
             records_out: metrics.output_rows().unwrap_or_default() as u64,
             duplicates: gathered("duplicate_records"),
-            individuals: published("individuals"),
-            suppressed: published("suppressed_individuals"),
+            individuals: published("individuals") + dropped,
+            suppressed: published("suppressed_individuals") + dropped,
             classes: published("classes"),
             blocks: published("blocks"),
-            information_loss: loss(&metrics),
+            information_loss: loss(&metrics, "information_loss"),
+            published_loss: loss(&metrics, "published_loss"),
         })
     }
 }
@@ -59,8 +63,8 @@ fn count(metrics: &MetricsSet, name: &str) -> u64 {
         .map_or(0, |value| value.as_usize() as u64)
 }
 
-fn loss(metrics: &MetricsSet) -> f64 {
-    match metrics.sum_by_name("information_loss") {
+fn loss(metrics: &MetricsSet, name: &str) -> f64 {
+    match metrics.sum_by_name(name) {
         Some(MetricValue::Ratio { ratio_metrics, .. }) if ratio_metrics.total() > 0 => {
             ratio_metrics.part() as f64 / ratio_metrics.total() as f64
         }

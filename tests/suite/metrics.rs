@@ -33,6 +33,7 @@ async fn a_summary_counts_individuals_records_and_loss() {
         classes: 2,
         blocks: 1,
         information_loss: summary.information_loss,
+        published_loss: summary.information_loss,
     };
     assert_eq!(summary, counts);
 }

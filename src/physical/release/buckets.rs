@@ -275,9 +275,8 @@ impl BucketWork {
         // In millionths of a cell that is generalized or blank; whoever is left out has lost all cells.
         let cells = (dropped * people.quasi_identifiers()) as u128;
         let lost = loss.penalty * 1_000_000 / u128::from(people.full().max(1));
-        metrics.loss.add_part((lost + cells * 1_000_000) as usize);
-        let all = u128::from(loss.cells) + cells;
-        metrics.loss.add_total((all * 1_000_000) as usize);
+        let published = u128::from(loss.cells) * 1_000_000;
+        metrics.add_losses(lost, published, cells * 1_000_000);
     }
 
     /// Checks the published columns with code that knows nothing of how they came about.

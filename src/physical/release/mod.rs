@@ -95,6 +95,7 @@ pub(super) struct BlockMetrics {
     pub buckets: Count,
     pub look_alikes: Count,
     pub loss: RatioMetrics,
+    pub published_loss: RatioMetrics,
 }
 
 impl BlockMetrics {
@@ -112,6 +113,7 @@ impl BlockMetrics {
             buckets: build().counter("buckets", partition),
             look_alikes: build().counter("look_alike_sensitive_values", partition),
             loss: build().ratio_metrics("information_loss", partition),
+            published_loss: build().ratio_metrics("published_loss", partition),
         }
     }
 }
@@ -122,16 +124,22 @@ impl BlockMetrics {
     pub fn add_loss(&self, block: &Block, classes: &Classes, columns: usize) {
         let records = |i: &u32| u64::from(block.records(*i));
         let suppressed: u64 = classes.suppressed.iter().map(records).sum();
-        let cells = columns as u128;
-        let mut loss = u128::from(suppressed) * cells * 1_000_000;
-        let mut all = u128::from(suppressed);
+        let cell = columns as u128 * 1_000_000;
+        let (mut lost, mut published) = (0, 0);
         for region in classes.regions(block) {
             let (records, full) = (u128::from(region.records()), u128::from(block.full()));
-            loss += u128::from(region.loss()) * records * 1_000_000 / full;
-            all += records;
+            lost += u128::from(region.loss()) * records * 1_000_000 / full;
+            published += records;
         }
-        self.loss.add_part(loss as usize);
-        self.loss.add_total((all * cells * 1_000_000) as usize);
+        self.add_losses(lost, published * cell, u128::from(suppressed) * cell);
+    }
+
+    /// Adds what was lost of what is published, and what is not published at all.
+    pub fn add_losses(&self, lost: u128, published: u128, suppressed: u128) {
+        self.loss.add_part((lost + suppressed) as usize);
+        self.loss.add_total((published + suppressed) as usize);
+        self.published_loss.add_part(lost as usize);
+        self.published_loss.add_total(published as usize);
     }
 }
 
