@@ -5,6 +5,8 @@ use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use datafusion_anonymize::release::remove_unfinished;
+
 use crate::{progress, temporary};
 
 /// Standard output. Ends the program, as the signal would in C, when the reader has gone: the default
@@ -32,10 +34,11 @@ fn end_if_closed<T>(result: io::Result<T>) -> io::Result<T> {
 /// Set when the program is about to end with a code of its own.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Ends the program at once, and leaves no temporary file.
+/// Ends the program at once, and leaves no temporary file and no half of a release.
 fn end(code: i32) -> ! {
     ENDING.store(true, Ordering::SeqCst);
     temporary::remove();
+    remove_unfinished();
     exit(code)
 }
 

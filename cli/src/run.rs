@@ -4,9 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use datafusion::common::TableReference;
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::release::{MANIFEST, Release, ReportFormat};
+use datafusion_anonymize::release::{Figures, MANIFEST, Release, ReportFormat};
 use tempfile::NamedTempFile;
 
 use crate::Failure;
@@ -14,6 +13,7 @@ use crate::job::{Job, Report};
 use crate::output::{Output, end_at_interrupt};
 use crate::progress::Progress;
 use crate::session::session;
+use crate::temporary::file_in;
 
 /// Publish what a job file says: written, read again, verified, and visible at once or not at all.
 ///
@@ -63,33 +63,34 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         job.report = Some(Report::default_for(&stem.unwrap_or_default(), format));
     }
     let context = open(&job).await?;
-    // A report that cannot be written is known before anything is published.
-    let report = job.report.as_ref().map(|r| staged(&r.file)).transpose()?;
+    // A report that cannot be written is known before anything is published, and no file lies there meanwhile.
+    if let Some(report) = &job.report {
+        staged(&report.file)?;
+    }
     let progress = Progress::start("publishing");
     let call = job.call(&format!("({})", job.query()), &job.arguments)?;
     let frame = context.sql(&call).await?;
-    // Looking the target up makes its object store known; there need not be a table.
-    let _ = context
-        .table_provider(TableReference::bare(job.target.as_str()))
-        .await;
     let release = job.publish(&context).await?.run(frame).await?;
     drop(progress);
     for warning in &release.warnings {
         log::warn!("{warning}");
     }
     say(&release)?;
-    if let (Some(report), Some(mut staged), Some(figures)) = (&job.report, report, &release.figures)
-    {
-        let text = figures.report(report.format)?;
-        let written = staged.write_all(text.as_bytes());
-        written
-            .map_err(Failure::from)
-            .and_then(|()| staged.persist(&report.file).map_err(Failure::from))
-            .map_err(|e| {
-                format!("the release is published, but its report cannot be written: {e}")
-            })?;
+    if let (Some(report), Some(figures)) = (&job.report, &release.figures) {
+        write(report, figures).map_err(|e| {
+            format!("the release is published, but its report cannot be written: {e}")
+        })?;
         writeln!(Output, "report    {}", report.file.display())?;
     }
+    Ok(())
+}
+
+/// Writes a report, which is there as a whole or not at all.
+fn write(report: &Report, figures: &Figures) -> Result<(), Failure> {
+    let text = figures.report(report.format)?;
+    let mut staged = staged(&report.file)?;
+    staged.write_all(text.as_bytes())?;
+    staged.persist(&report.file)?;
     Ok(())
 }
 
@@ -108,7 +109,7 @@ pub async fn open(job: &Job) -> Result<SessionContext, Failure> {
 fn staged(file: &Path) -> Result<NamedTempFile, Failure> {
     let folder = file.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let made = fs::create_dir_all(folder).and_then(|()| NamedTempFile::new_in(folder));
+    let made = fs::create_dir_all(folder).and_then(|()| file_in(folder));
     made.map_err(|e| format!("cannot write the report '{}': {e}", file.display()).into())
 }
 

@@ -1,12 +1,21 @@
-//! Object stores: those of datafusion-cli (s3://, gs://, http://, https://), and Azure's (az://container/path), made from
-//! the environment (`AZURE_STORAGE_ACCOUNT_NAME`, …) when a location first names a container.
+//! Object stores: those of datafusion-cli (s3://, gs://, http://, https://), and Azure's (az://container/path).
+//!
+//! datafusion-cli makes a store when a statement reads from or copies to its bucket. The target of `publish` is an
+//! argument, which it does not look at, so stores are also made from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`) when
+//! a bucket or container is first asked for.
 
 use std::sync::Arc;
 
+use datafusion::common::exec_datafusion_err;
 use datafusion::error::Result;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::object_store::ObjectStore;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
+use datafusion_cli::object_storage::{
+    AwsOptions, GcpOptions, get_gcs_object_store_builder, get_s3_object_store_builder,
+};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 use url::Url;
 
 /// The stores of a session.
@@ -28,21 +37,39 @@ impl ObjectStoreRegistry for Stores {
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         let known = self.0.get_store(url);
-        match url.scheme() {
-            "az" | "azure" if known.is_err() => {
-                let store = azure::store(url)?;
-                self.0.register_store(url, Arc::clone(&store));
-                Ok(store)
-            }
-            _ => known,
+        if known.is_ok() {
+            return known;
         }
+        let store = match url.scheme() {
+            "s3" => s3(url)?,
+            "gs" | "gcs" => {
+                Arc::new(get_gcs_object_store_builder(url, &GcpOptions::default())?.build()?)
+            }
+            "az" | "azure" => azure::store(url)?,
+            _ => return known,
+        };
+        self.0.register_store(url, store);
+        self.0.get_store(url)
     }
+}
+
+/// The store of a bucket, as datafusion-cli makes it where a table is named.
+///
+/// Credentials may have to be asked for, and nobody can await them here. The program has a runtime of several threads,
+/// which goes on while one of them waits.
+fn s3(url: &Url) -> Result<Arc<dyn ObjectStore>> {
+    let runtime = Handle::try_current().ok();
+    let runtime = runtime.filter(|r| r.runtime_flavor() == RuntimeFlavor::MultiThread);
+    let runtime = runtime.ok_or_else(|| exec_datafusion_err!("'{url}' needs several threads"))?;
+    let options = AwsOptions::default();
+    let builder = get_s3_object_store_builder(url, &options, false);
+    let builder = block_in_place(|| runtime.block_on(builder))?;
+    Ok(Arc::new(builder.build()?))
 }
 
 #[cfg(feature = "azure")]
 mod azure {
     use super::*;
-    use datafusion::common::exec_datafusion_err;
     use datafusion::object_store::CredentialProvider;
     use datafusion::object_store::azure::{AzureConfigKey, AzureCredential, MicrosoftAzureBuilder};
 

@@ -1,5 +1,6 @@
 //! Where the engine spills. What it spills is as secret as the input, so the folder goes when the program ends, however
-//! it ends; what a killed program leaves goes when the next one begins to work.
+//! it ends; what a killed program leaves goes when the next one begins to work. And files that are about to get the name
+//! of another one.
 //!
 //! ```text
 //! $TMPDIR/anonymize-<random>/      its owner alone may look into it
@@ -12,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 /// What the names of folders begin with.
 const PREFIX: &str = "anonymize-";
@@ -22,6 +23,9 @@ const PREFIX: &str = "anonymize-";
 const LOCK: &str = "spill.lock";
 
 static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
+
+/// Files that may not have got their names yet.
+static FILES: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
 
 struct Folder {
     folder: TempDir,
@@ -40,8 +44,19 @@ pub fn folder() -> io::Result<PathBuf> {
     Ok(path.unwrap_or_default())
 }
 
-/// Removes it. Other threads may still be writing there: what they make in the meantime goes too.
+/// A new file in a folder, to be written and then named. It goes with the program unless it gets its name.
+pub fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = NamedTempFile::new_in(folder)?;
+    files.push(file.path().into());
+    Ok(file)
+}
+
+/// Removes all of it. Other threads may still be writing to the folder: what they make in the meantime goes too.
 pub fn remove() {
+    for file in FILES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let _ = fs::remove_file(file);
+    }
     let Some(folder) = lock().take() else { return };
     let path = folder.folder.keep();
     // Removing fails if a file comes while the rest goes; once the folder itself is gone, none can come.

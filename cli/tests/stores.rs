@@ -1,6 +1,6 @@
 //! Tables in object stores and on web servers, as the program reads and writes them.
 //!
-//! The test of S3 needs a server and runs where ANONYMIZE_S3_ENDPOINT names one, as in `.ci/run`:
+//! The tests of S3 need a server and run where ANONYMIZE_S3_ENDPOINT names one, as in `.ci/run`:
 //!
 //! ```sh
 //! pip install 'moto[server]' && moto_server -p 5555 &
@@ -14,8 +14,10 @@ use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
+
+use serde_json::Value;
 
 const SAMPLE: &str = "SELECT * FROM sample_patients(individuals => 300, seed => 1)";
 
@@ -29,15 +31,9 @@ fn release(table: &str) -> String {
 
 #[test]
 fn s3_is_read_and_written() {
-    let Some(endpoint) = env::var("ANONYMIZE_S3_ENDPOINT")
-        .ok()
-        .filter(|e| !e.is_empty())
-    else {
-        eprintln!("ANONYMIZE_S3_ENDPOINT is not set: S3 is not tested");
+    let Some((endpoint, bucket)) = server("rows") else {
         return;
     };
-    let bucket = format!("anonymize-test-{}", std::process::id());
-    make_bucket(&endpoint, &bucket);
     let folder = tempfile::tempdir().expect("folder");
     let local = folder.path().join("patients.parquet");
     let local = local.to_str().expect("UTF-8");
@@ -46,14 +42,7 @@ fn s3_is_read_and_written() {
     assert!(expected.len() > 1_000);
 
     // By environment variables: paths in SQL, input and output.
-    let program = || {
-        Program::new()
-            .with("AWS_ENDPOINT", &endpoint)
-            .with("AWS_ALLOW_HTTP", "true")
-            .with("AWS_REGION", "us-east-1")
-            .with("AWS_ACCESS_KEY_ID", "key")
-            .with("AWS_SECRET_ACCESS_KEY", "secret")
-    };
+    let program = || Program::at(&endpoint);
     let (input, output) = (
         format!("s3://{bucket}/in/"),
         format!("s3://{bucket}/out/release/"),
@@ -100,6 +89,126 @@ fn s3_is_read_and_written() {
         message.starts_with("error: ") && message.contains("missing"),
         "{message}"
     );
+}
+
+/// A release in S3, by a job and in SQL, also where the target is the only thing that names the bucket; once, whoever
+/// comes second.
+#[test]
+fn releases_go_to_s3() {
+    let Some((endpoint, bucket)) = server("releases") else {
+        return;
+    };
+    let program = || Program::at(&endpoint);
+    let folder = tempfile::tempdir().expect("folder");
+    let job = folder.path().join("job.toml");
+    let target = |name: &str| format!("s3://{bucket}/releases/{name}/");
+    let text = format!(
+        "target = '{}'\nreport.enabled = false\n\
+         input.patients.sql = 'SELECT * FROM sample_patients(individuals => 300, seed => 1)'\n\
+         [publish]\nfunction = 'anonymize_eir'\nid = 'patient_id'\nqi = ['birth_year', 'sex', 'race']\n\
+         sensitive = 'diagnosis'\nl = 3\n",
+        target("job")
+    );
+    fs::write(&job, text).expect("written");
+    let run = ["run", job.to_str().expect("UTF-8")];
+    let said = program().run(&run);
+    assert!(said.contains("true of the input"), "{said}");
+    // What a release is made of is complete, and attains what was asked for.
+    let folder_of = |name: &str| {
+        let prefix = format!("releases/{name}/");
+        let manifest = ask(
+            &endpoint,
+            "GET",
+            &format!("/{bucket}/{prefix}manifest.json"),
+        );
+        let manifest: Value = serde_json::from_str(&manifest).expect("a manifest");
+        let files = manifest["files"].as_array().expect("files").iter();
+        let files = files.map(|file| file["path"].as_str().expect("a path").to_owned());
+        let mut names: Vec<String> = files.chain(["manifest.json".to_owned()]).collect();
+        names.sort();
+        let listed = ask(
+            &endpoint,
+            "GET",
+            &format!("/{bucket}?list-type=2&prefix={prefix}"),
+        );
+        let listed = listed
+            .split("<Key>")
+            .skip(1)
+            .filter_map(|key| key.split('<').next());
+        let mut listed: Vec<_> = listed.filter_map(|key| key.strip_prefix(&prefix)).collect();
+        listed.sort_unstable();
+        assert_eq!(listed, names);
+        format!(
+            "{}data-{}/",
+            target(name),
+            manifest["release"].as_str().expect("a name")
+        )
+    };
+    let attains = |name: &str| {
+        let files = folder_of(name);
+        let roles = ["--id", "individual", "--qi", "birth_year,sex,race"];
+        let asked = ["--sensitive", "diagnosis", "--require", "eir_l=3"];
+        program().run(&[&["audit", files.as_str()], &roles[..], &asked[..]].concat());
+    };
+    attains("job");
+    let (code, said) = program().fails(&run);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("holds a release already"), "{said}");
+
+    let publish = format!(
+        "SELECT \"table\" FROM publish('{}', ({}))",
+        target("sql"),
+        release(&format!("({SAMPLE})"))
+    );
+    assert_eq!(program().rows(&publish), [r#"{"table":"published"}"#]);
+    attains("sql");
+    let (code, said) = program().fails(&["sql", "-q", "-c", &publish]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("holds a release already"), "{said}");
+
+    // Our own output is no input; and no target lies in an input.
+    for (to, why) in [
+        ("again", "is itself a release"),
+        ("job/again", "lie in each other"),
+    ] {
+        let input = match to {
+            "again" => folder_of("job"),
+            _ => target("job"),
+        };
+        let table = format!("CREATE EXTERNAL TABLE r STORED AS PARQUET LOCATION '{input}'");
+        let again = format!(
+            "{table}; SELECT * FROM publish('{}', (SELECT * FROM anonymize_eir(r, id => individual, qi => [diagnosis], \
+             sensitive => diagnosis, l => 2, contradictory => 'cover')))",
+            target(to)
+        );
+        let (code, said) = program().fails(&["sql", "-q", "-c", &again]);
+        assert_eq!(code, Some(1));
+        assert!(said.contains(why), "{said}");
+    }
+
+    // Two at once: one wins, and the other leaves nothing.
+    let setting = format!("target={}", target("rivals"));
+    let rivals = [0, 1].map(|_| {
+        let mut rival = program().0;
+        rival.args(run).args(["--set", &setting]);
+        rival.stdout(Stdio::null()).stderr(Stdio::piped());
+        rival.spawn().expect("start")
+    });
+    let ended = rivals.map(|rival| rival.wait_with_output().expect("end"));
+    let won = ended.iter().filter(|output| output.status.success());
+    assert_eq!(won.count(), 1, "{ended:?}");
+    let lost = ended.iter().find(|output| !output.status.success());
+    let said = String::from_utf8_lossy(&lost.expect("one").stderr).into_owned();
+    let why = [
+        "got a release of another run",
+        "holds a release already",
+        "is gone",
+        "not found",
+        "No such",
+        "NoSuchKey",
+    ];
+    assert!(why.iter().any(|why| said.contains(why)), "{said}");
+    attains("rivals");
 }
 
 #[test]
@@ -162,6 +271,16 @@ impl Program {
         Self(command)
     }
 
+    /// The program with the settings of an S3 server.
+    fn at(endpoint: &str) -> Self {
+        Self::new()
+            .with("AWS_ENDPOINT", endpoint)
+            .with("AWS_ALLOW_HTTP", "true")
+            .with("AWS_REGION", "us-east-1")
+            .with("AWS_ACCESS_KEY_ID", "key")
+            .with("AWS_SECRET_ACCESS_KEY", "secret")
+    }
+
     fn with(mut self, name: &str, value: &str) -> Self {
         self.0.env(name, value);
         self
@@ -192,18 +311,32 @@ impl Program {
     }
 }
 
-/// Asks an S3 server for a new bucket.
-fn make_bucket(endpoint: &str, bucket: &str) {
+/// The S3 server, and a new bucket on it; none if there is no server.
+fn server(purpose: &str) -> Option<(String, String)> {
+    let endpoint = env::var("ANONYMIZE_S3_ENDPOINT").ok();
+    let Some(endpoint) = endpoint.filter(|e| !e.is_empty()) else {
+        eprintln!("ANONYMIZE_S3_ENDPOINT is not set: S3 is not tested");
+        return None;
+    };
+    let bucket = format!("anonymize-{purpose}-{}", std::process::id());
+    ask(&endpoint, "PUT", &format!("/{bucket}"));
+    Some((endpoint, bucket))
+}
+
+/// What an S3 server answers to a request.
+fn ask(endpoint: &str, method: &str, path: &str) -> String {
     let address = endpoint.trim_start_matches("http://").trim_end_matches('/');
     let mut stream = TcpStream::connect(address)
         .unwrap_or_else(|error| panic!("no S3 server at {endpoint}: {error}"));
     let request = format!(
-        "PUT /{bucket} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("answered");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    body.to_owned()
 }
 
 /// Serves files on loopback until the test ends: HEAD, GET and GET of a range.

@@ -36,15 +36,16 @@ pub(super) async fn check(
     let mut seen = Seen::default();
     let mut entries = vec![];
     for file in files {
+        // Reserved before it is read. What was seen so far stays.
+        reservation.try_resize(size_of_file(file)? + seen.tally.memory())?;
         let bytes = place.read(&place.path_of(&file.name)).await?;
         let bytes = bytes.ok_or_else(|| differs(file, "is gone"))?;
-        reservation.try_resize(bytes.len())?;
         let (file, table) = (file.clone(), Arc::clone(table));
         let mut before = std::mem::take(&mut seen);
         let pooled = reservation.new_empty();
         let task = SpawnedTask::spawn_blocking(move || {
             same_bytes(&file, &bytes)?;
-            let grow = |bytes: usize| pooled.try_resize(WORK_FACTOR * bytes);
+            let grow = |bytes: usize| pooled.try_resize(bytes);
             let row_groups = verify(&file, &bytes, &table, &mut before, &grow)?;
             let entry = FileEntry {
                 table: table.name.clone(),
@@ -67,6 +68,10 @@ pub(super) async fn check(
         twin.verify_whole(&seen.tally)?;
     }
     Ok(entries)
+}
+
+fn size_of_file(file: &Written) -> Result<usize> {
+    usize::try_from(file.bytes).map_err(|_| differs(file, "is too large to be read again"))
 }
 
 fn same_bytes(file: &Written, bytes: &Bytes) -> Result<()> {
@@ -109,9 +114,11 @@ fn verify(
         .iter()
         .map(|group| usize::try_from(group.total_byte_size()).unwrap_or(usize::MAX / 8))
         .collect();
+    // The caller has reserved what was seen before.
+    let known = seen.tally.memory();
     let mut records = 0;
     for (group, size) in groups.iter().enumerate() {
-        grow(*size)?;
+        grow(WORK_FACTOR * size + (seen.tally.memory() - known))?;
         let reader = open()?.with_row_groups(vec![group]).build();
         let reader = reader.map_err(|e| broken(&e))?;
         let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>()?;

@@ -258,11 +258,12 @@ async fn ranges(
         Ok(counts)
     };
     let (before, after) = (read(&before).await?, read(&after).await?);
+    let k = manifest.counts.hidden_below;
     Ok(Some(Distribution {
         column: column.to_owned(),
         labels: labels.collect(),
-        before: hidden(manifest, before),
-        after: hidden(manifest, after),
+        before: hidden(k, before),
+        after: hidden(k, after),
     }))
 }
 
@@ -274,14 +275,16 @@ async fn names(
 ) -> Result<Option<Distribution>> {
     let (name, who) = (quoted_name(column), who(manifest));
     let after = format!(
-        "SELECT arrow_cast(v, 'Utf8'), CAST(sum(w) AS DOUBLE) AS n FROM \
+        "SELECT arrow_cast(v, 'Utf8') AS shown, CAST(sum(w) AS DOUBLE) AS n FROM \
            (SELECT unnest({name}) AS v, 1.0 / array_length({name}) AS w \
             FROM (SELECT {who}{name} FROM published)) \
          WHERE v IS NOT NULL GROUP BY v ORDER BY n DESC, v LIMIT {BARS}"
     );
+    // Only of the values that are shown; they stand in no text of a query, which may be logged.
     let before = format!(
-        "SELECT arrow_cast({name}, 'Utf8'), CAST(count(*) AS DOUBLE) \
-         FROM (SELECT {who}{name} FROM original) GROUP BY {name}"
+        "SELECT v, CAST(count(*) AS DOUBLE) \
+         FROM (SELECT {who}arrow_cast({name}, 'Utf8') AS v FROM original) \
+         WHERE v IN (SELECT shown FROM ({after}) AS most) GROUP BY v"
     );
     let pairs = |batches: Vec<RecordBatch>| -> Vec<(String, f64)> {
         let mut pairs = vec![];
@@ -297,23 +300,38 @@ async fn names(
     if after.is_empty() {
         return Ok(None);
     }
+    let k = manifest.counts.hidden_below;
     let counted = |label: &str| before.iter().find(|(l, _)| l == label).map_or(0.0, |b| b.1);
     Ok(Some(Distribution {
         column: column.to_owned(),
-        before: hidden(manifest, after.iter().map(|(l, _)| counted(l)).collect()),
+        before: hidden(k, after.iter().map(|(l, _)| counted(l)).collect()),
         labels: after.iter().map(|(label, _)| label.clone()).collect(),
-        after: hidden(manifest, after.iter().map(|(_, n)| *n).collect()),
+        after: hidden(k, after.iter().map(|(_, n)| *n).collect()),
     }))
 }
 
-/// Counts above 0 and below the bound are not shown.
-fn hidden(manifest: &Manifest, counts: Vec<f64>) -> Vec<Option<f64>> {
-    let bound = manifest.counts.hidden_below as f64;
-    let shown = |count: f64| count == 0.0 || count >= bound;
-    counts
+/// Counts above 0 and below the bound are not shown. One of them alone would be what is missing to the number of all
+/// individuals, so that the next larger count is not shown, either.
+fn hidden(bound: u64, counts: Vec<f64>) -> Vec<Option<f64>> {
+    let bound = bound as f64;
+    let told = |count: f64| count == 0.0 || count >= bound;
+    let mut shown: Vec<Option<f64>> = counts
         .into_iter()
-        .map(|count| Some(count.round()).filter(|_| shown(count)))
-        .collect()
+        .map(|count| Some(count.round()).filter(|_| told(count)))
+        .collect();
+    if shown.iter().filter(|count| count.is_none()).count() == 1 {
+        // A bar without anybody only if there is no other.
+        let order = |count: f64| (count == 0.0, count);
+        let others = shown.iter_mut().filter(|count| count.is_some());
+        let next = others.min_by(|a, b| {
+            let (a, b) = (a.map(order), b.map(order));
+            a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        if let Some(next) = next {
+            *next = None;
+        }
+    }
+    shown
 }
 
 /// One row per individual: by the column that tells them apart, or as the rows are.
@@ -348,6 +366,19 @@ fn date(days: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_hidden_cannot_be_subtracted() {
+        let shown = |counts: &[f64]| hidden(5, counts.to_vec());
+        assert_eq!(shown(&[7.0, 0.0, 9.0]), [Some(7.0), Some(0.0), Some(9.0)]);
+        assert_eq!(
+            shown(&[7.0, 0.0, 4.9, 9.0]),
+            [None, Some(0.0), None, Some(9.0)]
+        );
+        assert_eq!(shown(&[1.0, 7.0, 4.0]), [None, Some(7.0), None]);
+        assert_eq!(shown(&[0.0, 2.0]), [None, None]);
+        assert_eq!(shown(&[2.0]), [None]);
+    }
 
     #[test]
     fn labels() {

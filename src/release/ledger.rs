@@ -9,10 +9,13 @@ use std::path::{Path, PathBuf};
 use datafusion::arrow::array::AsArray;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{MANIFEST, Manifest};
+use super::folder::blocking;
+use super::place::Place;
+use super::unfinished::Unfinished;
 
 /// How many of the smallest hashes are kept of a release. Two releases that share a hundredth of their people have about
 /// 41 of them in common; of a share of a thousandth, about 4.
@@ -39,6 +42,15 @@ pub enum OnOverlap {
     Warn,
 }
 
+/// What a ledger says of a release that is about to be made.
+#[derive(Debug)]
+pub(super) struct Entered {
+    /// What is to be warned of.
+    pub warnings: Vec<String>,
+    /// Its entry, which goes if the release is not made.
+    pub entry: Unfinished,
+}
+
 /// What is kept of a release.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,7 +58,7 @@ struct Entry {
     release: String,
     /// Where it went: an entry of a run that was killed before its commit counts for nothing.
     target: String,
-    /// A keyed hash of function, parameters and roles.
+    /// A keyed hash of function, parameters, roles, hierarchies and domains.
     subject: String,
     /// How many individuals the sketch stands for.
     individuals_at_least: u64,
@@ -82,20 +94,22 @@ impl Ledger {
         self
     }
 
-    /// Compares the ids of a release with all earlier ones, and enters it. Returns what is to be warned of.
+    /// Compares the ids of a release with all earlier ones, and enters it.
     pub(super) async fn enter(
         &self,
+        runtime: &RuntimeEnv,
         release: &str,
         subject: &str,
         target: &str,
         ids: SendableRecordBatchStream,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Entered> {
         let sketch = self.sketch(ids).await?;
         let subject = self.hash(subject.as_bytes());
         let mut warnings = vec![];
-        for entry in self.entries()? {
+        let ledger = self.clone();
+        for entry in blocking(move || ledger.entries()).await? {
             let shared = shared(&sketch, &entry.sketch);
-            if shared == 0.0 {
+            if shared == 0.0 || !entry.was_released(runtime).await {
                 continue;
             }
             let share = if shared < 0.01 {
@@ -117,19 +131,16 @@ impl Ledger {
             }
             warnings.push(message);
         }
-        self.write(&Entry {
+        let entry = Entry {
             release: release.to_owned(),
             target: target.to_owned(),
             subject,
             individuals_at_least: sketch.len() as u64,
             sketch,
-        })?;
-        Ok(warnings)
-    }
-
-    /// Removes the entry of a release that was not made.
-    pub(super) fn forget(&self, release: &str) {
-        let _ = fs::remove_file(self.path(release));
+        };
+        let ledger = self.clone();
+        let entry = blocking(move || ledger.write(&entry)).await?;
+        Ok(Entered { warnings, entry })
     }
 
     async fn sketch(&self, mut ids: SendableRecordBatchStream) -> Result<Vec<u64>> {
@@ -171,40 +182,36 @@ impl Ledger {
             }
             let text = fs::read(&path).map_err(|e| unreadable(&path, &e))?;
             let entry: Entry = serde_json::from_slice(&text).map_err(|e| unreadable(&path, &e))?;
-            if entry.was_released() {
-                entries.push(entry);
-            }
+            entries.push(entry);
         }
         entries.sort_by(|a, b| a.release.cmp(&b.release));
         Ok(entries)
     }
 
     /// An entry is there before its release, so that none is missing if the run is killed between the two.
-    fn write(&self, entry: &Entry) -> Result<()> {
+    fn write(&self, entry: &Entry) -> Result<Unfinished> {
         let path = self.path(&entry.release);
         let failed = |e: &dyn fmt::Display| unreadable(&path, e);
         fs::create_dir_all(&self.folder).map_err(|e| failed(&e))?;
         let text = serde_json::to_string(entry).map_err(|e| failed(&e))?;
         let staged = path.with_extension("new");
-        let mut file = private(&staged).map_err(|e| failed(&e))?;
+        let (_staged, mut file) =
+            Unfinished::make(staged.clone(), || private(&staged)).map_err(|e| failed(&e))?;
         let written = file.write_all(text.as_bytes());
         written
             .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&staged, &path))
-            .map_err(|e| failed(&e))
+            .map_err(|e| failed(&e))?;
+        let named = Unfinished::make(path.clone(), || fs::rename(&staged, &path));
+        named.map(|(entry, ())| entry).map_err(|e| failed(&e))
     }
 }
 
 impl Entry {
     /// Whether the release came to be. Where that cannot be seen it counts.
-    fn was_released(&self) -> bool {
-        let Some(folder) = self.target.strip_prefix("file://") else {
-            return true;
-        };
-        match fs::read(Path::new(folder).join(MANIFEST)) {
-            Ok(bytes) => Manifest::from_json(&bytes).map_or(true, |m| m.release == self.release),
-            // A target that was removed may have been read before; one that is there without manifest was not made.
-            Err(_) => !Path::new(folder).is_dir(),
+    async fn was_released(&self, runtime: &RuntimeEnv) -> bool {
+        match Place::find(runtime, &self.target) {
+            Ok(place) => place.had(&self.release).await,
+            Err(_) => true,
         }
     }
 }

@@ -39,7 +39,8 @@ pub struct Manifest {
     pub audit: Vec<Measure>,
     /// Whether what was written is true of the input.
     pub truth: Truth,
-    /// What was lost, as measured by `information_loss`.
+    /// What was lost, as measured by `information_loss`: of all individuals, or of the published ones where it is hidden how
+    /// many were left out.
     pub information_loss: Vec<Loss>,
     /// The tables.
     pub tables: Vec<TableEntry>,
@@ -137,6 +138,11 @@ impl Counts {
             records_out: summary.records_out,
             classes: summary.classes,
         }
+    }
+
+    /// Whether it is hidden how many were left out.
+    pub fn hides_suppressed(&self) -> bool {
+        matches!(self.individuals_suppressed, Count::Hidden { .. })
     }
 }
 

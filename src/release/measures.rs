@@ -198,35 +198,57 @@ impl Measuring {
     }
 
     /// What was lost: of all columns as the algorithm counted it, and column by column from the files.
-    pub async fn loss(&self, summary: &Summary) -> Result<Vec<Loss>> {
+    ///
+    /// Whoever is left out has lost everything. Where it is hidden how many that are, only those who are published count:
+    /// what these have lost everybody can see, and the difference would tell the number.
+    pub async fn loss(&self, summary: &Summary, hidden: bool) -> Result<Vec<Loss>> {
         if self.spec.is_anatomy() {
             // Every value is as it was; what is lost is which belong together.
             return Ok(vec![]);
         }
+        let lost = match hidden {
+            true => summary.published_loss,
+            false => summary.information_loss,
+        };
         let mut losses = vec![Loss {
             measure: "information_loss".to_owned(),
             column: None,
-            value: Some(rounded(summary.information_loss)),
+            value: Some(rounded(lost)),
         }];
         let columns = self.compared();
         if columns.is_empty() || self.spec.form() == Some(Form::Buckets) {
             return Ok(losses);
         }
         let sql = format!(
-            "SELECT measure, \"column\", value FROM information_loss(original, published, {}{}) \
-             WHERE better IS NOT NULL AND measure NOT IN ('dm', 'dropped_records', 'dropped_individuals')",
+            "SELECT measure, \"column\", value FROM information_loss(original, published, {}{})",
             self.arguments(&columns, only(self.spec.sensitive())),
             self.domains(&columns),
         );
+        let mut found = vec![];
         for batch in self.query(&sql).await? {
             for row in 0..batch.num_rows() {
-                losses.push(Loss {
+                found.push(Loss {
                     measure: text(&batch, 0, row).unwrap_or_default(),
                     column: text(&batch, 1, row),
-                    value: number(&batch, 2, row).map(rounded),
+                    value: number(&batch, 2, row),
                 });
             }
         }
+        let dropped = match hidden {
+            true => dropped(&found),
+            false => 0.0,
+        };
+        // Counts, and what follows from them.
+        found.retain(|loss| !COUNTS.contains(&loss.measure.as_str()));
+        losses.extend(found.into_iter().map(|loss| {
+            let value = loss.value.map(|value| match loss.measure.as_str() {
+                // Of published individuals anyway.
+                "cavg" => value,
+                _ => of_published(value, dropped),
+            });
+            let value = value.map(rounded);
+            Loss { value, ..loss }
+        }));
         Ok(losses)
     }
 
@@ -369,6 +391,37 @@ fn only(columns: &[String]) -> Option<&String> {
     match columns {
         [one] => Some(one),
         _ => None,
+    }
+}
+
+/// What `information_loss` counts, which a manifest says elsewhere or not at all.
+const COUNTS: [&str; 7] = [
+    "dm",
+    "original_records",
+    "published_records",
+    "original_individuals",
+    "published_individuals",
+    "dropped_records",
+    "dropped_individuals",
+];
+
+/// The share of the original that was dropped, as the measures beside it count it: records, or individuals where one
+/// published value may stand for several.
+fn dropped(losses: &[Loss]) -> f64 {
+    let value = |name: &str| losses.iter().find(|l| l.measure == name)?.value;
+    let records = value("dropped_records").zip(value("original_records"));
+    let individuals = value("dropped_individuals").zip(value("original_individuals"));
+    match records.or(individuals) {
+        Some((dropped, all)) if all > 0.0 => dropped / all,
+        _ => 0.0,
+    }
+}
+
+/// A loss without what was dropped, a share that is lost in full.
+fn of_published(loss: f64, dropped: f64) -> f64 {
+    match dropped < 1.0 {
+        true => ((loss - dropped) / (1.0 - dropped)).max(0.0),
+        false => loss,
     }
 }
 

@@ -18,6 +18,7 @@ mod anatomy;
 mod check;
 mod exec;
 mod figures;
+mod folder;
 mod ledger;
 mod local;
 mod manifest;
@@ -31,6 +32,7 @@ mod sources;
 mod tables;
 mod truth;
 mod twin;
+mod unfinished;
 mod writer;
 
 pub use exec::PublishExec;
@@ -42,3 +44,4 @@ pub use manifest::{
 pub use node::PublishNode;
 pub use publish::{Publish, Release};
 pub use report::ReportFormat;
+pub use unfinished::remove_unfinished;

@@ -1,6 +1,5 @@
 //! Where a release goes: a folder here or a prefix in an object store, with the few steps that publishing needs.
 
-use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use datafusion::object_store::{
 };
 use futures::TryStreamExt;
 
+use super::folder::{self, LockedFolder, blocking};
 use super::manifest::{MANIFEST, Manifest};
 
 /// What the names of staging folders begin with; a release keeps its folder.
@@ -33,12 +33,12 @@ pub(super) struct Place {
     folder: Option<PathBuf>,
 }
 
-/// A staging folder of this run. Here it is locked while the run lives.
+/// A staging folder of this run. Here it is locked while the run lives, and goes with it unless it is committed.
 #[derive(Debug)]
 pub(super) struct Staging {
     /// The name of the release.
     pub release: String,
-    _lock: Option<File>,
+    _folder: Option<LockedFolder>,
 }
 
 /// How a commit ended without success.
@@ -61,10 +61,15 @@ impl Place {
         }
         let url = ListingTableUrl::parse(format!("{}/", target.trim_end_matches('/')))
             .map_err(|e| refused(format!("'{target}': {}", e.strip_backtrace())))?;
-        let store = runtime.object_store(&url).map_err(|_| {
+        let store = runtime.object_store(&url).map_err(|error| {
             let place = url.object_store();
+            // That nobody registered one is an internal error, whose text is for programmers.
+            let reason = match &error {
+                DataFusionError::Internal(_) => String::new(),
+                _ => format!(": {}", error.strip_backtrace()),
+            };
             refused(format!(
-                "'{target}': the session has no object store for {place}"
+                "'{target}': the session has no object store for {place}{reason}"
             ))
         })?;
         let local = url.scheme() == "file";
@@ -114,11 +119,11 @@ impl Place {
 
     /// Begins a run of its own.
     pub async fn begin(&self, release: String) -> Result<Staging> {
-        let _lock = match &self.folder {
-            Some(folder) => Some(create_locked(&folder.join(staging_name(&release)))?),
+        let _folder = match self.staging_folder(&release) {
+            Some(staging) => Some(blocking(move || folder::begin(&staging)).await?),
             None => None,
         };
-        Ok(Staging { release, _lock })
+        Ok(Staging { release, _folder })
     }
 
     /// Makes the release visible: one step, and only if there is no other.
@@ -127,14 +132,17 @@ impl Place {
     /// an object store it is put under the condition that nothing is there.
     pub async fn commit(&self, manifest: &Manifest) -> Result<(), NotCommitted> {
         let text = manifest.to_json().map_err(NotCommitted::Refused)?;
-        if let Some(folder) = &self.folder {
+        if let Some(folder) = self.folder.clone() {
             let staging = folder.join(staging_name(&manifest.release));
-            return link(folder, &staging, &text).map_err(|e| match e.kind() {
-                std::io::ErrorKind::AlreadyExists => {
-                    NotCommitted::Refused(occupied("got a release of another run meanwhile"))
-                }
-                _ => NotCommitted::Refused(io(e)),
+            let committed = blocking(move || {
+                folder::commit(&folder, &staging, &text).map_err(|e| match e.kind() {
+                    std::io::ErrorKind::AlreadyExists => {
+                        occupied("got a release of another run meanwhile")
+                    }
+                    _ => DataFusionError::IoError(e),
+                })
             });
+            return committed.await.map_err(NotCommitted::Refused);
         }
         let payload = PutPayload::from_bytes(Bytes::from(text.clone()));
         let path = self.path_of(MANIFEST);
@@ -167,11 +175,8 @@ impl Place {
 
     /// Removes the staging of a run.
     pub async fn sweep(&self, release: &str) -> Result<()> {
-        if let Some(folder) = &self.folder {
-            return match fs::remove_dir_all(folder.join(staging_name(release))) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(io(e)),
-                _ => Ok(()),
-            };
+        if let Some(staging) = self.staging_folder(release) {
+            return blocking(move || folder::sweep(&staging)).await;
         }
         for object in self.objects(release).await? {
             match self.store.delete(&object.location).await {
@@ -190,6 +195,22 @@ impl Place {
         }
     }
 
+    /// Whether a release came to be here. Where that cannot be seen it counts: it may have been read, and removed since.
+    pub async fn had(&self, release: &str) -> bool {
+        match (self.manifest().await, self.staging_folder(release)) {
+            (Ok(Some(found)), _) => found.release == release,
+            // A folder without manifest has no release, unless a run is about to make it.
+            (Ok(None), Some(staging)) => {
+                let made = move || {
+                    let begun = staging.parent().is_some_and(|folder| folder.is_dir());
+                    Ok(!begun || (staging.is_dir() && !folder::is_dead(&staging)))
+                };
+                blocking(made).await.unwrap_or(true)
+            }
+            _ => true,
+        }
+    }
+
     /// All bytes of an object, if there is one.
     pub async fn read(&self, path: &Path) -> Result<Option<Bytes>> {
         read(self.store.as_ref(), path).await
@@ -198,17 +219,8 @@ impl Place {
     /// The releases whose staging is here, and the number of other things.
     async fn contents(&self) -> Result<(Vec<String>, usize)> {
         let mut names = vec![];
-        if let Some(folder) = &self.folder {
-            match fs::read_dir(folder) {
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-                Err(e) => return Err(io(e)),
-                Ok(entries) => {
-                    for entry in entries {
-                        let name = entry.map_err(io)?.file_name();
-                        names.push(name.to_string_lossy().into_owned());
-                    }
-                }
-            }
+        if let Some(folder) = self.folder.clone() {
+            names = blocking(move || folder::names(&folder)).await?;
         } else {
             let prefix = self.url.prefix();
             let objects = self.store.list(Some(prefix));
@@ -229,6 +241,12 @@ impl Place {
         Ok((releases.map(str::to_owned).collect(), others.len()))
     }
 
+    /// The staging of a run, if it is a folder of this machine.
+    fn staging_folder(&self, release: &str) -> Option<PathBuf> {
+        let folder = self.folder.as_ref();
+        folder.map(|folder| folder.join(staging_name(release)))
+    }
+
     async fn objects(&self, release: &str) -> Result<Vec<ObjectMeta>> {
         let path = self.path_of(&staging_name(release));
         Ok(self.store.list(Some(&path)).try_collect().await?)
@@ -236,12 +254,8 @@ impl Place {
 
     /// Whether a run is known to be dead: here because nobody holds its lock, elsewhere because it is very old.
     async fn is_dead(&self, release: &str) -> Result<bool> {
-        if let Some(folder) = &self.folder {
-            let Ok(file) = File::open(folder.join(staging_name(release))) else {
-                return Ok(false);
-            };
-            // Systems without such locks cannot say that it is dead.
-            return Ok(file.try_lock().is_ok());
+        if let Some(staging) = self.staging_folder(release) {
+            return blocking(move || Ok(folder::is_dead(&staging))).await;
         }
         let objects = self.objects(release).await?;
         let newest = objects.iter().map(|object| object.last_modified).max();
@@ -282,49 +296,6 @@ pub(super) async fn read(store: &dyn ObjectStore, path: &Path) -> Result<Option<
     }
 }
 
-/// A new folder that nobody else may sweep while the returned file is open.
-fn create_locked(folder: &std::path::Path) -> Result<File> {
-    fs::create_dir_all(folder).map_err(io)?;
-    let lock = File::open(folder).map_err(io)?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(exec_datafusion_err!(
-                "publish: another run sweeps the target at this moment; run again"
-            ));
-        }
-        // Without locks nothing is swept, either.
-        Err(TryLockError::Error(_)) => {}
-    }
-    // Between its creation and the lock the folder may have been taken for one of the dead.
-    if !folder.is_dir() {
-        return Err(exec_datafusion_err!(
-            "publish: another run swept the target at this moment; run again"
-        ));
-    }
-    Ok(lock)
-}
-
-/// Writes the manifest in staging and links it to its name, with everything on disk before.
-fn link(
-    folder: &std::path::Path,
-    staging: &std::path::Path,
-    manifest: &str,
-) -> std::io::Result<()> {
-    let staged = staging.join(MANIFEST);
-    fs::write(&staged, manifest)?;
-    for entry in fs::read_dir(staging)? {
-        File::open(entry?.path())?.sync_all()?;
-    }
-    File::open(staging)?.sync_all()?;
-    File::open(folder)?.sync_all()?;
-    fs::hard_link(&staged, folder.join(MANIFEST))?;
-    // From here on the release is visible, whatever happens.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    let _ = fs::remove_file(&staged);
-    Ok(())
-}
-
 fn refused(message: impl AsRef<str>) -> DataFusionError {
     plan_datafusion_err!("publish: target {}", message.as_ref())
 }
@@ -334,8 +305,4 @@ fn occupied(message: impl AsRef<str>) -> DataFusionError {
         "publish: the target {}; a release is never mixed with anything else, so name another target",
         message.as_ref()
     )
-}
-
-fn io(error: std::io::Error) -> DataFusionError {
-    DataFusionError::IoError(error)
 }

@@ -14,13 +14,14 @@ use datafusion::physical_plan::{collect, execute_stream};
 
 use super::check;
 use super::figures::Figures;
-use super::ledger::Ledger;
+use super::ledger::{Entered, Ledger};
 use super::manifest::{Counts, FileEntry, Manifest, Roles, TableEntry, Tool};
 use super::measures::{Measuring, text};
 use super::place::{NotCommitted, Place, random_name};
 use super::sources;
 use super::tables::{Table, Tables, sensitive};
 use super::truth::{original, truth};
+use super::unfinished::Unfinished;
 use super::writer::{ROW_GROUP_ROWS, write};
 use crate::logical::AnonymizeNode;
 use crate::physical::Summary;
@@ -136,7 +137,7 @@ impl Publish {
         let state = &with_ids_in_place(state);
         let runtime = state.runtime_env();
         let place = Place::find(runtime, &self.target)?;
-        sources::check(runtime, &place, &call.input).await?;
+        sources::check(state, &place, &call.input).await?;
         place.prepare().await?;
         let staging = place.begin(random_name()?).await?;
         let work = Work {
@@ -146,14 +147,20 @@ impl Publish {
             place: &place,
             release: &staging.release,
         };
-        let done = match work.stage().await {
-            Ok(done) => done,
+        let (done, entry) = match work.stage().await {
+            Ok(staged) => staged,
             Err(error) => return Err(discard(&place, &staging.release, error).await),
         };
+        // From here on a run that ends may have made its release.
+        if let Some(entry) = &entry {
+            entry.keep();
+        }
         match place.commit(&done.manifest).await {
             Ok(()) => {}
             Err(NotCommitted::Refused(error)) => {
-                self.forget(&staging.release);
+                if let Some(entry) = entry {
+                    entry.discard();
+                }
                 return Err(discard(&place, &staging.release, error).await);
             }
             Err(NotCommitted::Unknown(error)) => {
@@ -172,12 +179,6 @@ impl Publish {
             url: place.url().to_string(),
             ..done
         })
-    }
-
-    fn forget(&self, release: &str) {
-        if let Some(ledger) = &self.ledger {
-            ledger.forget(release);
-        }
     }
 }
 
@@ -272,7 +273,8 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    async fn stage(&self) -> Result<Release> {
+    /// Everything before the commit; with the entry in the ledger, which goes if there is none.
+    async fn stage(&self) -> Result<(Release, Option<Unfinished>)> {
         let spec = &self.call.fixed;
         let population = self.publish.population.as_ref();
         if population.is_some() {
@@ -281,7 +283,7 @@ impl Work<'_> {
         let division = self.division().await?;
         let (input, published) = (&self.call.input, &self.call.published);
         let tables = Tables::of(spec, input, published, &division)?;
-        let warnings = self.enter_ledger().await?;
+        let entered = self.enter_ledger().await?;
         let (files, summary) = self.write(&tables).await?;
         let original = original(spec, input.clone())?;
         let measuring =
@@ -309,10 +311,10 @@ impl Work<'_> {
             parameters: parameters(&self.call.spec),
             reproducible: self.call.spec.is_seeded(),
             roles: roles(spec),
+            information_loss: measuring.loss(&summary, counts.hides_suppressed()).await?,
             counts,
             audit,
             truth: truth(&measuring, spec, &tables).await?,
-            information_loss: measuring.loss(&summary).await?,
             tables: tables.all.iter().map(|t| entry(t, &files)).collect(),
             files,
         };
@@ -320,12 +322,17 @@ impl Work<'_> {
             true => Some(Figures::gather(&measuring, &manifest).await?),
             false => None,
         };
-        Ok(Release {
+        let (warnings, entry) = match entered {
+            Some(Entered { warnings, entry }) => (warnings, Some(entry)),
+            None => (vec![], None),
+        };
+        let release = Release {
             url: String::new(),
             manifest,
             figures,
             warnings,
-        })
+        };
+        Ok((release, entry))
     }
 
     /// Writes all tables, and checks their files. The function runs once.
@@ -370,9 +377,9 @@ impl Work<'_> {
     }
 
     /// Looks the individuals up in the ledger, and enters them.
-    async fn enter_ledger(&self) -> Result<Vec<String>> {
+    async fn enter_ledger(&self) -> Result<Option<Entered>> {
         let Some(ledger) = &self.publish.ledger else {
-            return Ok(vec![]);
+            return Ok(None);
         };
         let function = self.call.spec.function();
         if self.call.spec.id().is_none() {
@@ -389,13 +396,11 @@ impl Work<'_> {
             .build()?;
         let plan = self.state.create_physical_plan(&plan).await?;
         let ids = execute_stream(plan, Arc::new(TaskContext::from(self.state)))?;
-        let subject = format!(
-            "{function} {:?} {:?}",
-            parameters(&self.call.spec),
-            roles(&self.call.spec)
-        );
         let target = self.place.url().to_string();
-        ledger.enter(self.release, &subject, &target, ids).await
+        let runtime = self.state.runtime_env();
+        let subject = subject(&self.call.spec);
+        let entered = ledger.enter(runtime, self.release, &subject, &target, ids);
+        entered.await.map(Some)
     }
 }
 
@@ -477,6 +482,20 @@ fn parameters(spec: &Spec) -> BTreeMap<String, String> {
         parameters.insert(format!("{name} of {}", attribute.name), value);
     }
     parameters
+}
+
+/// All that makes one release of the same people differ from another. It holds labels and values, and is only hashed.
+fn subject(spec: &Spec) -> String {
+    format!(
+        "{} {:?} {:?} {:?} {:?} {:?} {:?}",
+        spec.function(),
+        parameters(spec),
+        roles(spec),
+        spec.categorical(),
+        spec.domains(),
+        spec.hierarchies(),
+        spec.categories(),
+    )
 }
 
 fn roles(spec: &Spec) -> Roles {

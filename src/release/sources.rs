@@ -1,37 +1,50 @@
 //! What a release is made of: refused where it is the target, or a release itself.
 
-use std::sync::Arc;
-
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err};
 use datafusion::datasource::listing::{ListingTable, ListingTableUrl};
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::datasource::{ViewTable, source_as_provider};
-use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::object_store::path::Path;
+use datafusion::object_store::{ObjectMeta, ObjectStore};
+use futures::{StreamExt, TryStreamExt};
 
 use super::manifest::{MANIFEST, Manifest};
 use super::place::{Place, read};
+use super::writer::WRITER;
+
+/// Footers that are read at once.
+const AT_ONCE: usize = 16;
+
+/// Files of a table below a plan.
+struct Source {
+    url: ListingTableUrl,
+    /// How the names of its files end, and whether they are Parquet.
+    ending: String,
+    parquet: bool,
+}
 
 /// Refuses an input that is a release, that lies in the target, or that the target would become a part of.
-pub(super) async fn check(
-    runtime: &Arc<RuntimeEnv>,
-    place: &Place,
-    input: &LogicalPlan,
-) -> Result<()> {
-    for url in urls(input)? {
+pub(super) async fn check(state: &SessionState, place: &Place, input: &LogicalPlan) -> Result<()> {
+    for source in sources(input)? {
+        let url = &source.url;
         if url.object_store() == place.url().object_store() {
-            let (source, target) = (url.prefix(), place.url().prefix());
-            if source.prefix_matches(target) || (url.is_folder() && target.prefix_matches(source)) {
+            let target = place.url().prefix();
+            // A pattern takes only some of what lies below it.
+            let published = place.path_of("data-0/part-0.parquet");
+            if url.prefix().prefix_matches(target) || url.contains(&published, false) {
                 return Err(plan_datafusion_err!(
                     "publish: the target and the input '{url}' lie in each other; name a target elsewhere"
                 ));
             }
         }
-        if is_release(runtime, &url).await? {
+        let store = state.runtime_env().object_store(url)?;
+        if has_manifest(store.as_ref(), url).await || source.is_ours(state, store.as_ref()).await? {
             return Err(exec_datafusion_err!(
-                "publish: the input '{url}' is itself a release: its pseudonyms and generalized values are no people \
-                 and no facts; name the original table"
+                "publish: the input '{url}' is itself a release, or holds a part of one: its pseudonyms and generalized \
+                 values are no people and no facts; name the original table"
             ));
         }
     }
@@ -39,34 +52,68 @@ pub(super) async fn check(
 }
 
 /// Where the tables below a plan have their files.
-fn urls(plan: &LogicalPlan) -> Result<Vec<ListingTableUrl>> {
-    let mut urls = vec![];
+fn sources(plan: &LogicalPlan) -> Result<Vec<Source>> {
+    let mut sources = vec![];
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
             && let Ok(provider) = source_as_provider(&scan.source)
         {
             if let Some(table) = provider.downcast_ref::<ListingTable>() {
-                urls.extend(table.table_paths().iter().cloned());
+                let options = table.options();
+                sources.extend(table.table_paths().iter().map(|url| Source {
+                    url: url.clone(),
+                    ending: options.file_extension.clone(),
+                    parquet: options.format.get_ext() == "parquet",
+                }));
             } else if let Some(view) = provider.downcast_ref::<ViewTable>() {
-                urls.extend(self::urls(view.logical_plan())?);
+                sources.extend(self::sources(view.logical_plan())?);
             }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(urls)
+    Ok(sources)
 }
 
 /// Whether there is a manifest of ours beside the files, or above their folder.
-async fn is_release(runtime: &Arc<RuntimeEnv>, url: &ListingTableUrl) -> Result<bool> {
-    let store = runtime.object_store(url)?;
+async fn has_manifest(store: &dyn ObjectStore, url: &ListingTableUrl) -> bool {
     let parts: Vec<_> = url.prefix().parts().collect();
     for depth in 0..=2.min(parts.len()) {
         let folder: Path = parts[..parts.len() - depth].iter().cloned().collect();
-        if let Ok(Some(bytes)) = read(store.as_ref(), &folder.join(MANIFEST)).await
+        if let Ok(Some(bytes)) = read(store, &folder.join(MANIFEST)).await
             && Manifest::from_json(&bytes).is_ok()
         {
-            return Ok(true);
+            return true;
         }
     }
-    Ok(false)
+    false
+}
+
+impl Source {
+    /// Whether one of the files was written by `publish`, wherever it lies now: their footers say so. The engine has read
+    /// them for the schema already, and keeps them.
+    async fn is_ours(&self, state: &SessionState, store: &dyn ObjectStore) -> Result<bool> {
+        if !self.parquet {
+            return Ok(false);
+        }
+        let files = self.url.list_all_files(state, store, &self.ending).await?;
+        let ours = files.map_ok(|file| async move { Ok(written_by_us(state, store, &file).await) });
+        let mut ours = ours.try_buffer_unordered(AT_ONCE);
+        while let Some(ours) = ours.next().await.transpose()? {
+            if ours {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// What cannot be read is not ours; whoever reads the table will say what is wrong with it.
+async fn written_by_us(state: &SessionState, store: &dyn ObjectStore, file: &ObjectMeta) -> bool {
+    let known = state.runtime_env().cache_manager.get_file_metadata_cache();
+    let footer = DFParquetMetadata::new(store, file).with_file_metadata_cache(Some(known));
+    let footer = footer.fetch_metadata().await;
+    footer.is_ok_and(|footer| {
+        let writer = footer.file_metadata().created_by();
+        writer.is_some_and(|writer| writer.starts_with(WRITER))
+    })
 }

@@ -31,6 +31,9 @@ const STEP_ROWS: usize = 8192;
 /// A file ends with the row group that makes it larger than this.
 const FILE_BYTES: usize = 96 * 1024 * 1024;
 
+/// What the footers of files say that wrote them, before its version.
+pub(super) const WRITER: &str = "datafusion-anonymize ";
+
 /// A file as it was handed to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
@@ -180,6 +183,7 @@ pub(super) fn fresh<'a>(fields: impl Iterator<Item = &'a Arc<Field>>) -> SchemaR
     Arc::new(Schema::new(fields.map(bare).collect::<Vec<_>>()))
 }
 
+/// Columns of other nested types have no role, and what is published is built from intervals and lists.
 fn bare(field: &Arc<Field>) -> Field {
     let inner = |fields: &Fields| fields.iter().map(bare).collect::<Vec<_>>().into();
     let data_type = match field.data_type() {
@@ -200,10 +204,7 @@ impl OpenFile {
     fn try_new(place: &Place, release: &str, schema: &SchemaRef) -> Result<Self> {
         let name = format!("{}/part-{}.parquet", staging_name(release), random_name()?);
         let properties = WriterProperties::builder()
-            .set_created_by(format!(
-                "datafusion-anonymize {}",
-                env!("CARGO_PKG_VERSION")
-            ))
+            .set_created_by(WRITER.to_owned() + env!("CARGO_PKG_VERSION"))
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             // Row groups end where we say.
             .set_max_row_group_row_count(None)

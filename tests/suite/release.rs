@@ -17,7 +17,9 @@ use datafusion::object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::release::{Ledger, Manifest, OnOverlap, Publish, Release, ReportFormat};
+use datafusion_anonymize::release::{
+    Count, Ledger, Manifest, OnOverlap, Publish, Release, ReportFormat,
+};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use serde_json::Value;
@@ -253,11 +255,20 @@ async fn releases_and_the_target_itself_are_no_inputs() {
         .await
         .unwrap();
     let file = target.join(&release.manifest.files[0].path);
-    let next = text(&folder.path().join("next"));
-    for (i, input) in [text(file.parent().unwrap()) + "/", text(&file)]
-        .iter()
-        .enumerate()
-    {
+    let elsewhere = tempfile::tempdir().unwrap();
+    // The folder of its files, one of them, a folder above, a pattern, and a copy that lies alone.
+    let copied = folder.path().join("copied");
+    fs::create_dir(&copied).unwrap();
+    fs::copy(&file, copied.join("visits.parquet")).unwrap();
+    let inputs = [
+        text(file.parent().unwrap()) + "/",
+        text(&file),
+        text(folder.path()) + "/",
+        text(folder.path()) + "/t/*/*.parquet",
+        text(&copied.join("visits.parquet")),
+    ];
+    let next = text(&elsewhere.path().join("next"));
+    for (i, input) in inputs.iter().enumerate() {
         let external = format!("CREATE EXTERNAL TABLE r{i} STORED AS PARQUET LOCATION '{input}'");
         rows(&ctx, &external).await.unwrap();
         let call = format!(
@@ -278,6 +289,35 @@ async fn releases_and_the_target_itself_are_no_inputs() {
     }
     let beside = Publish::to(text(&folder.path().join("source-out")));
     publish(&ctx, &inside, beside).await.unwrap();
+}
+
+/// A run whose future is dropped leaves nothing: no staging, no entry in the ledger.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_run_leaves_nothing() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (target, ledger) = (folder.path().join("t"), folder.path().join("ledger"));
+    let to = |target: &Folder| {
+        let ledger = Ledger::new(&ledger, "a secret of 24 characters").unwrap();
+        Publish::to(text(target)).with_ledger(Some(ledger))
+    };
+    let (mut staged, mut entered) = (0, 0);
+    for millis in [5, 20, 40, 80, 120, 160, 240, 320] {
+        let run = publish(&ctx, CALL, to(&target));
+        let limit = std::time::Duration::from_millis(millis);
+        let mut run = Box::pin(run);
+        let ended = tokio::time::timeout(limit, &mut run).await;
+        staged += names(&target).len().min(1);
+        entered += names(&ledger).len().min(1);
+        drop(run);
+        if ended.is_ok() {
+            break;
+        }
+        // What was about to be written may come a moment later; it goes with the next run.
+        assert!(names(&target).is_empty(), "after {millis} ms");
+        assert!(names(&ledger).is_empty(), "after {millis} ms");
+    }
+    assert!(staged > 0 && entered > 0, "{staged}, {entered}");
 }
 
 /// Staging of dead runs is swept, that of living ones is not; a run that fails leaves nothing.
@@ -533,6 +573,103 @@ async fn the_report_is_self_contained_and_careful() {
     for foreign in ["http://", "https://", "<script", "url(", "GDPR", "@import"] {
         assert!(!html.contains(foreign), "{foreign}");
     }
+}
+
+/// It is hidden that one person was left out, and no measure tells it: the release says the same of itself as if that
+/// person had not been there.
+#[tokio::test(flavor = "multi_thread")]
+async fn hidden_counts_cannot_be_solved_for() {
+    let ctx = visits().await;
+    // Somebody with many records, which disagree on the sex.
+    let more = "CREATE TABLE more AS SELECT patient_id, sex, birth_year, diagnosis FROM visits UNION ALL \
+                SELECT 'nobody', CASE WHEN value % 2 = 0 THEN 'F' ELSE 'M' END, 1970, 'x' || value FROM range(0, 60)";
+    rows(&ctx, more).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut manifests = vec![];
+    for table in ["visits", "more"] {
+        let call = format!(
+            "anonymize_eir({table}, id => patient_id, qi => [sex, birth_year], sensitive => diagnosis, l => 3, \
+             contradictory => 'drop', domain => {{birth_year: [1900, 2030]}}, seed => 1)"
+        );
+        let to = Publish::to(text(&folder.path().join(table)));
+        manifests.push(publish(&ctx, &call, to).await.unwrap().manifest);
+    }
+    let [without, with] = &manifests[..] else {
+        panic!("two releases")
+    };
+    assert_eq!(without.counts.individuals_suppressed, Count::Exact(0));
+    let hidden = Count::Hidden { hidden_below: 3 };
+    assert_eq!(with.counts.individuals_suppressed, hidden);
+    assert_eq!(with.counts.individuals_in, hidden);
+    assert_eq!(with.counts.records_in, hidden);
+    assert_eq!(with.counts.individuals_out, 300);
+    assert_eq!(with.counts.records_out, without.counts.records_out);
+    // A reader knows the loss of what is published. If the loss of all were told, with d records that are lost in full,
+    // told = (lost + d) / (records + d) could be solved for d.
+    let records = without.counts.records_out as f64;
+    assert!(with.information_loss.len() > 5);
+    for (told, seen) in with.information_loss.iter().zip(&without.information_loss) {
+        assert_eq!((&told.measure, &told.column), (&seen.measure, &seen.column));
+        let (told_value, seen_value) = (told.value.unwrap(), seen.value.unwrap());
+        let solved = records * (told_value - seen_value) / (1.0 - told_value);
+        assert!(solved.abs() < 1.0, "{told:?}: {solved} of 60 records");
+    }
+    assert_eq!(with.audit, without.audit);
+    // Where enough are left out to be told, they count.
+    let call = "anonymize_eir((SELECT patient_id, sex, birth_year, diagnosis FROM visits UNION ALL \
+                SELECT 'nobody' || value % 20, CASE WHEN value % 40 < 20 THEN 'F' ELSE 'M' END, 1970, 'x' || value \
+                FROM range(0, 80)), id => patient_id, qi => [sex, birth_year], sensitive => diagnosis, l => 3, \
+                contradictory => 'drop', domain => {birth_year: [1900, 2030]}, seed => 1)";
+    let to = Publish::to(text(&folder.path().join("many")));
+    let many = publish(&ctx, call, to).await.unwrap().manifest;
+    assert_eq!(many.counts.individuals_suppressed, Count::Exact(20));
+    assert_eq!(many.counts.individuals_in, Count::Exact(320));
+    let loss = |manifest: &Manifest| {
+        let total = manifest.information_loss.iter();
+        let mut total = total.filter(|l| l.measure == "nloss" && l.column.is_none());
+        total.next().unwrap().value.unwrap()
+    };
+    assert!(loss(&many) > loss(without) + 0.01);
+}
+
+/// A run that fails is forgotten, so that it can be repeated with other parameters; also in folders whose names have to be
+/// escaped in URLs. What differs only in a hierarchy or a domain differs.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_knows_releases_not_attempts() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let to = |name: &str| {
+        let ledger = Ledger::new(folder.path().join("a ledger"), "a secret of 24 characters");
+        Publish::to(text(&folder.path().join(name))).with_ledger(Some(ledger.unwrap()))
+    };
+    let attempts = || names(&folder.path().join("a ledger")).len();
+    let infeasible = CALL.replace("l => 3", "l => 250");
+    let said = refused(&ctx, &infeasible, to("first try")).await;
+    assert!(said.contains("cannot be reached"), "{said}");
+    assert_eq!(attempts(), 0);
+    let store = Arc::new(Faulty::new(Fault::RefuseManifest));
+    ctx.register_object_store(&"memory://store".try_into().unwrap(), store);
+    let ledger = Ledger::new(folder.path().join("a ledger"), "a secret of 24 characters");
+    let faulty = Publish::to("memory://store/a").with_ledger(Some(ledger.unwrap()));
+    let said = refused(&ctx, &infeasible.replace("250", "4"), faulty).await;
+    assert!(said.contains("refused"), "{said}");
+    assert_eq!(attempts(), 0);
+    let first = publish(&ctx, CALL, to("first try")).await.unwrap();
+    assert!(first.warnings.is_empty(), "{:?}", first.warnings);
+    assert_eq!(attempts(), 1);
+    let roles = CALL.replace("l => 3)", "l => 3");
+    for other in [
+        "hierarchy => {birth_year: 'bins(5, 20)'})",
+        "domain => {birth_year: [1900, 2030]})",
+    ] {
+        let said = refused(&ctx, &format!("{roles}, {other}"), to("other")).await;
+        assert!(said.contains("other parameters"), "{other}: {said}");
+    }
+    // An entry of a run that was killed: its folder is there, and has no manifest.
+    fs::remove_file(folder.path().join("first try/manifest.json")).unwrap();
+    let other = CALL.replace("l => 3", "l => 4");
+    let next = publish(&ctx, &other, to("second try")).await.unwrap();
+    assert!(next.warnings.is_empty(), "{:?}", next.warnings);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -248,7 +248,16 @@ fn utility(page: &mut String, figures: &Figures) {
     }
     page.push_str("<section><h2>What is left for users</h2>");
     if !losses.is_empty() {
-        page.push_str("<h3>Loss per column</h3><p>0: every value as it was. 1: nothing is left. People who were left out count as lost.</p>");
+        let left_out = match figures.manifest.counts.hides_suppressed() {
+            true => {
+                "People who were left out do not count, because it is hidden how many they are."
+            }
+            false => "People who were left out count as lost.",
+        };
+        let _ = write!(
+            page,
+            "<h3>Loss per column</h3><p>0: every value as it was. 1: nothing is left. {left_out}</p>"
+        );
         page.push_str(&svg::shares("Loss per column", &losses));
     }
     if let (Some(median), Some(p95)) = (figures.query_error_median, figures.query_error_p95) {

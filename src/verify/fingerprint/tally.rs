@@ -8,6 +8,8 @@ use super::{FingerprintViolation, PublishedFingerprints};
 #[derive(Debug, Default)]
 pub struct FingerprintTally {
     holders: HashMap<Vec<u32>, usize>,
+    /// Labels in all of them.
+    labels: usize,
 }
 
 impl FingerprintTally {
@@ -17,9 +19,19 @@ impl FingerprintTally {
             let labels = &part.sets[*set as usize];
             match self.holders.get_mut(labels) {
                 Some(holders) => *holders += 1,
-                None => drop(self.holders.insert(labels.clone(), 1)),
+                None => {
+                    self.labels += labels.len();
+                    self.holders.insert(labels.clone(), 1);
+                }
             }
         }
+    }
+
+    /// About how many bytes it takes.
+    pub fn memory(&self) -> usize {
+        // A table of hashes has room for 7/8 of its places, each with a byte of its own.
+        let entry = size_of::<(Vec<u32>, usize)>() + 1;
+        self.labels * size_of::<u32>() + self.holders.capacity() * entry * 8 / 7
     }
 
     /// Different fingerprints.
