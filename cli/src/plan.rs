@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Float64Type;
 use datafusion::datasource::MemTable;
+use datafusion::error::DataFusionError;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::Summary;
+use datafusion_anonymize::{FUNCTIONS, Form, Summary};
 use std::sync::Arc;
 use toml::{Table, Value};
 
@@ -60,10 +61,13 @@ pub struct Outcome {
 /// What a release of the sample would be like.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Costs {
+    /// Information loss, or in an anatomized release, which shows all values as they are, the median error of queries.
     loss: f64,
     suppressed: f64,
+    /// Classes or groups, and individuals in the smallest of them.
     classes: u64,
     smallest: f64,
+    /// Classes or groups per individual.
     risk: f64,
 }
 
@@ -84,15 +88,16 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     for value in values {
         let mut arguments = job.arguments.clone();
         arguments.insert(parameter.clone(), value.clone());
-        let figures = costs(&context, &job, &arguments).await;
-        outcomes.push(Outcome {
-            value: sql(&value)?,
-            figures: figures
-                .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned()),
-        });
+        let value = sql(&value)?;
+        let figures = match costs(&context, &job, &arguments).await {
+            Ok(costs) => Ok(costs),
+            Err(error) => Err(out_of_reach(&job.function, &error)
+                .ok_or_else(|| format!("{parameter} = {value}: {error}"))?),
+        };
+        outcomes.push(Outcome { value, figures });
     }
     drop(progress);
-    print(&parameter, &outcomes, individuals)?;
+    print(&job, &parameter, &outcomes, individuals)?;
     let stem = args
         .job
         .file_stem()
@@ -100,7 +105,11 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let file = args
         .plot
         .unwrap_or_else(|| format!("{}.plan.svg", stem.unwrap_or_default()).into());
-    fs::write(&file, plot::svg(&parameter, &outcomes))
+    let axis = match form(&job.function) {
+        Some(Form::Anatomy) => "median error of count queries",
+        _ => "information loss",
+    };
+    fs::write(&file, plot::svg(&parameter, axis, &outcomes))
         .map_err(|e| format!("cannot write '{}': {e}", file.display()))?;
     writeln!(Output, "\nplot  {}", file.display())?;
     if outcomes.iter().all(|outcome| outcome.figures.is_err()) {
@@ -195,45 +204,108 @@ async fn costs(context: &SessionContext, job: &Job, arguments: &Table) -> Result
     let plan = frame.create_physical_plan().await?;
     let batches = collect(Arc::clone(&plan), task).await?;
     let Some(summary) = Summary::of(&plan) else {
-        return Err("this function has no loss to plan with".into());
+        return Err("this function publishes nothing that could be planned".into());
     };
     let schema = plan.schema();
     context.deregister_table(RESULT)?;
     context.register_table(RESULT, Arc::new(MemTable::try_new(schema, vec![batches])?))?;
-    let who = match arguments.get("id") {
-        Some(_) => "id => 'individual'".to_owned(),
-        None => "one_row_per_individual => true".to_owned(),
+    let figures = async |sql: &str| context.sql(sql).await?.collect().await;
+    let sizes = figures(&sizes(form(&job.function), arguments)).await?;
+    let loss = match form(&job.function) {
+        Some(Form::Anatomy) => first(&figures(&query_error(arguments)).await?, 0),
+        _ => Some(summary.information_loss),
     };
-    let texts = |name: &str| -> Vec<String> {
-        match arguments.get(name) {
-            Some(Value::Array(items)) => items
+    Ok(Costs {
+        loss: loss.unwrap_or_default(),
+        suppressed: summary.suppressed as f64 / (summary.individuals as f64).max(1.0),
+        classes: first(&sizes, 2).unwrap_or_default() as u64,
+        smallest: first(&sizes, 0).unwrap_or_default(),
+        risk: first(&sizes, 1).unwrap_or_default(),
+    })
+}
+
+/// What a function publishes.
+fn form(function: &str) -> Option<Form> {
+    let entry = FUNCTIONS.iter().find(|f| f.name == function);
+    entry.map(|entry| entry.form)
+}
+
+/// The smallest class or group, the average risk to be found in it, and how many there are, as SQL.
+fn sizes(form: Option<Form>, arguments: &Table) -> String {
+    let groups = match form {
+        Some(Form::Buckets) => {
+            format!(
+                "SELECT count(*) AS people FROM {RESULT} WHERE individual IS NOT NULL GROUP BY gid"
+            )
+        }
+        Some(Form::Anatomy) => {
+            format!(
+                "SELECT sum(\"count\") AS people FROM {RESULT} WHERE subtable = 'sa' GROUP BY gid"
+            )
+        }
+        _ => {
+            let people = match arguments.get("id") {
+                Some(_) => "DISTINCT individual",
+                None => "*",
+            };
+            let qi: Vec<_> = texts(arguments, "qi")
                 .iter()
-                .filter_map(|i| i.as_str())
-                .map(Into::into)
-                .collect(),
-            Some(Value::String(text)) => vec![text.clone()],
-            _ => vec![],
+                .map(|c| identifier(c))
+                .collect();
+            format!(
+                "SELECT count({people}) AS people FROM {RESULT} GROUP BY {}",
+                qi.join(", ")
+            )
         }
     };
-    let sensitive = texts("sensitive");
-    let sensitive = match sensitive.as_slice() {
-        [one] => quoted(one),
-        several => list(several),
+    format!(
+        "WITH groups AS ({groups}) \
+         SELECT CAST(min(people) AS DOUBLE), CAST(count(*) AS DOUBLE) / sum(people), CAST(count(*) AS DOUBLE) FROM groups"
+    )
+}
+
+/// The median error of random count queries over an anatomized table, as SQL.
+fn query_error(arguments: &Table) -> String {
+    let sensitive = texts(arguments, "sensitive").into_iter().next();
+    let names = match texts(arguments, "categorical") {
+        names if names.is_empty() => String::new(),
+        names => format!(", categorical => {}", list(&names)),
     };
-    let sql = format!(
-        "SELECT max(CASE WHEN measure = 'k' THEN value END), \
-                max(CASE WHEN measure = 'prosecutor_average' THEN value END) \
-         FROM audit({RESULT}, {who}, qi => {}, sensitive => {sensitive})",
-        list(&texts("qi"))
-    );
-    let audited = context.sql(&sql).await?.collect().await?;
-    Ok(Costs {
-        loss: summary.information_loss,
-        suppressed: summary.suppressed as f64 / (summary.individuals as f64).max(1.0),
-        classes: summary.classes,
-        smallest: first(&audited, 0).unwrap_or_default(),
-        risk: first(&audited, 1).unwrap_or_default(),
-    })
+    format!(
+        "SELECT median FROM query_error_summary({SAMPLE}, {RESULT}, qi => {}, sensitive => {}, queries => 400, seed => 1{names})",
+        list(&texts(arguments, "qi")),
+        quoted(&sensitive.unwrap_or_default()),
+    )
+}
+
+/// The texts of an argument: one, or a list.
+fn texts(arguments: &Table, name: &str) -> Vec<String> {
+    match arguments.get(name) {
+        Some(Value::Array(items)) => {
+            let texts = items.iter().filter_map(|item| item.as_str());
+            texts.map(Into::into).collect()
+        }
+        Some(Value::String(text)) => vec![text.clone()],
+        _ => vec![],
+    }
+}
+
+/// Why a value cannot be reached on the sample, if that is what is wrong. Everything else is wrong with the job.
+fn out_of_reach(function: &str, error: &Failure) -> Option<String> {
+    let error = error.downcast_ref::<DataFusionError>()?;
+    let DataFusionError::Execution(message) = error.find_root() else {
+        return None;
+    };
+    let reason = message.strip_prefix(function)?.strip_prefix(": ")?;
+    let reason = reason.lines().next()?;
+    let refusals = [
+        "cannot be reached",
+        "is impossible",
+        "would suppress every",
+        "is too small",
+    ];
+    let refused = refusals.iter().any(|refusal| reason.contains(refusal));
+    refused.then(|| reason.to_owned())
 }
 
 fn first(batches: &[RecordBatch], column: usize) -> Option<f64> {
@@ -242,12 +314,22 @@ fn first(batches: &[RecordBatch], column: usize) -> Option<f64> {
     column.iter().next().flatten()
 }
 
-fn print(parameter: &str, outcomes: &[Outcome], individuals: u64) -> Result<(), Failure> {
+fn print(
+    job: &Job,
+    parameter: &str,
+    outcomes: &[Outcome],
+    individuals: u64,
+) -> Result<(), Failure> {
+    let (loss, classes, smallest) = match form(&job.function) {
+        Some(Form::Anatomy) => ("error", "groups", "smallest group"),
+        Some(Form::Buckets) => ("loss", "groups", "smallest group"),
+        _ => ("loss", "classes", "smallest class"),
+    };
     writeln!(Output, "on a sample of {individuals} individuals\n")?;
     writeln!(
         Output,
-        "{parameter:>8}  {:>7}  {:>10}  {:>8}  {:>14}  {:>12}",
-        "loss", "left out", "classes", "smallest class", "average risk"
+        "{parameter:>8}  {loss:>7}  {:>10}  {classes:>8}  {smallest:>14}  {:>12}",
+        "left out", "average risk"
     )?;
     for Outcome { value, figures } in outcomes {
         match figures {

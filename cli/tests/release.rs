@@ -38,6 +38,16 @@ l = 3
 seed = "seedcanary"
 "#;
 
+/// Counts in a browser the bars of each chart that have an area and a color.
+const MEASURE: &str = r#"<script>
+const seen = rect => {
+  const box = rect.getBoundingClientRect(), fill = getComputedStyle(rect).fill;
+  return box.width >= 1 && box.height >= 1 && !["none", "rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"].includes(fill);
+};
+const charts = [...document.querySelectorAll("svg")];
+document.body.dataset.bars = charts.map(c => [...c.querySelectorAll("rect.after")].filter(seen).length).join(",");
+</script>"#;
+
 fn anonymize(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anonymize"));
     command.current_dir(folder).env_remove("RUST_LOG");
@@ -200,6 +210,45 @@ fn a_job_may_publish_several_tables() {
     }
 }
 
+/// Two tables that a query joins.
+#[test]
+fn a_job_may_join_its_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = "sample_patients(individuals => 300, seed => 1)";
+    for (columns, file) in [
+        ("patient_id, diagnosis", "visits"),
+        ("DISTINCT patient_id, sex, birth_year", "people"),
+    ] {
+        let copy = format!("COPY (SELECT {columns} FROM {sample}) TO '{file}.parquet'");
+        let copied = anonymize(folder.path())
+            .args(["sql", "-q", "-c", &copy])
+            .output();
+        ok(copied.unwrap());
+    }
+    let job = r#"
+target = "out"
+query = "SELECT * FROM visits JOIN people USING (patient_id)"
+[input]
+visits = "visits*.parquet"
+people = "people.parquet"
+[publish]
+function = "anonymize_eir"
+id = "patient_id"
+qi = ["sex", "birth_year"]
+sensitive = "diagnosis"
+l = 3
+"#;
+    fs::write(folder.path().join("job.toml"), job).unwrap();
+    let said = anonymize(folder.path()).args(["run", "job.toml"]).output();
+    let said = ok(said.unwrap());
+    assert!(said.starts_with("published 300 individuals"), "{said}");
+    assert!(said.contains("true of the input"), "{said}");
+    let unsaid = job.replace("query =", "# query =");
+    fs::write(folder.path().join("job.toml"), unsaid).unwrap();
+    let said = anonymize(folder.path()).args(["run", "job.toml"]).output();
+    assert!(refused(said.unwrap()).contains("query is missing"));
+}
+
 #[test]
 fn the_example_and_the_page_fit_the_schema() {
     let schema: Value = serde_json::from_str(include_str!("../../docs/job.schema.json")).unwrap();
@@ -336,6 +385,69 @@ fn plan_shows_what_values_cost_and_publishes_nothing() {
     assert!(!folder.path().join("out").exists());
 }
 
+/// Forms without classes, and several sensitive columns; what is wrong with a job is not taken for a value out of reach.
+#[test]
+fn plan_knows_every_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let people = "SELECT value AS id, 20 + value % 40 AS age, value % 7 AS job, value % 3 = 0 AS hidden, \
+                  value % 30 AS salary, value % 11 AS ward FROM range(0, 600)";
+    let plan = |publish: &str, args: &[&str]| {
+        let job = format!(
+            "target = 'out'\ninput.people.sql = '{people}'\n[publish]\nid = 'id'\nqi = ['age', 'job']\n{publish}"
+        );
+        fs::write(folder.path().join("job.toml"), job).unwrap();
+        let mut command = anonymize(folder.path());
+        command
+            .args(["plan", "job.toml", "--sample", "500"])
+            .args(args);
+        command.output().unwrap()
+    };
+    let lgb = "sensitive = 'salary'\nfunction = 'anonymize_lgb'\nk = 5\nl = 3\nsemi_sensitive = { age = 'hidden' }";
+    let slppa = "sensitive = 'salary'\nfunction = 'anatomize_slppa'\nbeta = 0.2\ngamma = 0.5\nmethod = 'asn'";
+    let several =
+        "sensitive = ['salary', 'ward']\nfunction = 'anonymize_p_sensitive'\np = 3\nk = 5";
+    for (publish, values, reached) in [
+        (lgb, "l=2,3,400", ["2", "3"]),
+        (slppa, "beta=0.2,0.5,0.01", ["0.2", "0.5"]),
+        (several, "p=2,3,400", ["2", "3"]),
+    ] {
+        let said = ok(plan(publish, &["--vary", values]));
+        for value in reached {
+            let line = said
+                .lines()
+                .find(|l| l.trim_start().starts_with(&format!("{value} ")));
+            let line: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+            let [_, loss, _, "%", groups, smallest, risk] = line[..] else {
+                panic!("{value}: {said}");
+            };
+            let number = |text: &str| text.parse::<f64>().unwrap();
+            assert!(number(loss) > 0.0, "{said}");
+            assert!(number(groups) > 1.0 && number(smallest) >= 2.0, "{said}");
+            let average = number(groups) / 500.0;
+            assert!((number(risk) - average).abs() < 1e-3, "{said}");
+        }
+        let last = values.rsplit(',').next().unwrap();
+        let line = said
+            .lines()
+            .find(|l| l.trim_start().starts_with(&format!("{last} ")));
+        let line = line.unwrap_or_default();
+        assert!(
+            line.contains("cannot be reached") || line.contains("is impossible"),
+            "{said}"
+        );
+    }
+    let said = refused(plan(&several.replace("'ward'", "'wrad'"), &[]));
+    assert!(
+        said.contains("wrad") && !said.contains("can be reached"),
+        "{said}"
+    );
+    let said = refused(plan(several, &["--vary", "p=400,500"]));
+    assert!(
+        said.contains("none of these values can be reached"),
+        "{said}"
+    );
+}
+
 /// Every value is a token that can be found again. What may be published is in the files; nothing else is anywhere.
 #[test]
 fn nothing_secret_gets_out() {
@@ -407,6 +519,80 @@ fn nothing_secret_gets_out() {
         0,
         "spill files are gone"
     );
+}
+
+/// The same for functions of other forms, and in the other formats of reports.
+#[test]
+fn nothing_secret_gets_out_of_any_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let copies = [
+        "COPY (SELECT 'idcanary' || value AS who, 'citycanary' || (value % 20) AS city, 20 + value % 50 AS income, \
+         'diseasecanary' || (value % 40) AS disease, value % 3 = 0 AS flagcanary, 'othercanary' || value AS unnamedcolumn \
+         FROM range(0, 1200)) TO 'in.parquet'",
+        "COPY (SELECT 'diseasecanary' || value AS level_0, 'groupcanary' || (value / 10) AS level_1, 'allcanary' AS level_2 \
+         FROM range(0, 40)) TO 'diseases.parquet'",
+    ];
+    for copy in copies {
+        let copied = anonymize(folder.path())
+            .args(["sql", "-q", "-c", copy])
+            .output();
+        ok(copied.unwrap());
+    }
+    fs::create_dir(at("tmp")).unwrap();
+    let forms = [
+        "function = 'anonymize_kl'\nk = 3\nl = 2\nhierarchy = { disease = 'diseases.parquet' }",
+        "function = 'anonymize_lgb'\nk = 3\nl = 2\nsemi_sensitive = { income = 'flagcanary' }",
+        "function = 'anonymize_lgb'\nk = 3\nl = 2\nsemi_sensitive = { income = 'flagcanary' }\noutput = 'detached'",
+        "function = 'anatomize_slppa'\nalpha = 1.0\nbeta = 0.2\ngamma = 0.5\ndelta = 0.5",
+    ];
+    let secrets = [
+        "idcanary",
+        "othercanary",
+        "seedcanary",
+        "flagcanary",
+        "unnamedcolumn",
+        "\"who\"",
+    ];
+    for (form, format) in forms.iter().zip(["md", "json", "html", "json"]) {
+        let job = format!(
+            "target = 'out'\ninput.people = 'in.parquet'\n[publish]\nid = 'who'\nqi = ['city', 'income']\n\
+             sensitive = 'disease'\nseed = 'seedcanary'\n{form}"
+        );
+        fs::write(at("job.toml"), job).unwrap();
+        let run = anonymize(folder.path())
+            .args(["run", "job.toml", "--format", format])
+            .env("RUST_LOG", "trace")
+            .env("TMPDIR", at("tmp"))
+            .output()
+            .unwrap();
+        let logged = text(&run.stderr) + &text(&run.stdout);
+        ok(run);
+        let line = logged.lines().find(|line| line.contains("canary"));
+        assert!(line.is_none(), "{form}: log: {line:?}");
+        let told = fs::read_to_string(at("out/manifest.json")).unwrap();
+        let report = fs::read_to_string(at(&format!("job.report.{format}"))).unwrap();
+        assert!(report.len() > 2000, "{form}");
+        assert!(!told.contains("canary"), "{form}: manifest");
+        for secret in secrets.iter().chain(&["diseasecanary", "groupcanary"]) {
+            assert!(!report.contains(secret), "{form}: report: {secret}");
+        }
+        let manifest: Value = serde_json::from_str(&told).unwrap();
+        let mut shown = String::new();
+        for file in manifest["files"].as_array().unwrap() {
+            let file = at("out").join(file["path"].as_str().unwrap());
+            shown += &text(&fs::read(&file).unwrap());
+            let dump = format!("SELECT * FROM '{}'", file.display());
+            let args = ["sql", "-q", "--format", "nd-json", "-c", &dump];
+            shown += &ok(anonymize(folder.path()).args(args).output().unwrap());
+        }
+        assert!(shown.contains("citycanary"), "{form}");
+        for secret in secrets {
+            assert!(!shown.contains(secret), "{form}: files: {secret}");
+        }
+        assert_eq!(fs::read_dir(at("tmp")).unwrap().count(), 0, "{form}");
+        fs::remove_dir_all(at("out")).unwrap();
+    }
 }
 
 /// A release that spills, looked at while it does: the folder is private, holds no id and no column without a role, and is
@@ -487,6 +673,72 @@ fn files_below(folder: &Path) -> Vec<Vec<u8>> {
 #[cfg(unix)]
 fn contains(bytes: &[u8], token: &str) -> bool {
     bytes.windows(token.len()).any(|w| w == token.as_bytes())
+}
+
+/// Told to end at any moment: the release is there as a whole, or there is nothing beside the job, no staging and no half
+/// report.
+#[cfg(unix)]
+#[test]
+fn interrupted_at_any_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    fs::create_dir(folder.path().join("tmp")).unwrap();
+    let run = || {
+        let mut command = anonymize(folder.path());
+        command
+            .args(["run", "job.toml"])
+            .env("TMPDIR", folder.path().join("tmp"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    };
+    let clear = || {
+        let _ = fs::remove_dir_all(folder.path().join("out"));
+        let _ = fs::remove_file(folder.path().join("job.report.html"));
+    };
+    let start = Instant::now();
+    assert!(run().status().unwrap().success());
+    let whole = start.elapsed();
+    let (rounds, mut interrupted, mut staged) = (12, 0, 0);
+    for round in 0..rounds {
+        clear();
+        let mut child = run().spawn().unwrap();
+        // Over the whole run, but after the program has begun to listen.
+        let moment = whole.mul_f64(0.1 + 0.95 * f64::from(round) / f64::from(rounds));
+        sleep(moment);
+        staged += fs::read_dir(folder.path().join("out"))
+            .map_or(0, Iterator::count)
+            .min(1);
+        let name = if round % 2 == 0 { "-INT" } else { "-TERM" };
+        let _ = Command::new("kill")
+            .args([name, &child.id().to_string()])
+            .status();
+        let code = child.wait().unwrap().code();
+        if code == Some(0) {
+            continue;
+        }
+        assert!([Some(130), Some(143)].contains(&code), "{code:?}");
+        interrupted += 1;
+        let mut names: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.retain(|name| name != "job.report.html");
+        names.sort();
+        let out = folder.path().join("out");
+        let expected = if out.exists() {
+            vec!["job.toml", "out", "tmp"]
+        } else {
+            vec!["job.toml", "tmp"]
+        };
+        assert_eq!(names, expected, "after {moment:?} of {whole:?}");
+        assert_eq!(fs::read_dir(folder.path().join("tmp")).unwrap().count(), 0);
+        let inside = fs::read_dir(&out).map_or(0, Iterator::count);
+        let wanted = if manifest(&out).is_some() { 2 } else { 0 };
+        assert_eq!(inside, wanted, "after {moment:?} of {whole:?}");
+    }
+    println!("{interrupted} of {rounds} were interrupted, {staged} while something was staged");
+    assert!(interrupted > 0 && staged > 0);
 }
 
 /// Killed at random moments: the manifest is absent or complete, and the next run sweeps what is left.
@@ -590,6 +842,35 @@ fn the_report_opens_in_a_browser() {
     assert!(
         fs::metadata(&shot).unwrap().len() > 30_000,
         "the picture is empty: {said}"
+    );
+    // The same page, which says itself how its charts are laid out: every chart has bars that can be seen.
+    let html = fs::read_to_string(folder.path().join("job.report.html")).unwrap();
+    let measured = html.replace("Content-Security-Policy", "x-none") + MEASURE;
+    let copy = folder.path().join("measured.html");
+    fs::write(&copy, measured).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .arg(format!("file://{}", copy.display()))
+        .output()
+        .unwrap();
+    let page = text(&output.stdout);
+    let bars = page
+        .split("data-bars=\"")
+        .nth(1)
+        .and_then(|p| p.split('"').next());
+    let bars: Vec<u32> = bars
+        .unwrap_or_default()
+        .split(',')
+        .flat_map(str::parse)
+        .collect();
+    assert!(
+        bars.len() >= 4 && bars.iter().all(|n| *n >= 1),
+        "{bars:?}: {}",
+        text(&output.stderr)
     );
     let log = fs::read_to_string(log).unwrap();
     for line in log.lines().filter(|line| line.contains("\"url\":\"http")) {

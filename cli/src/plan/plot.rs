@@ -11,8 +11,8 @@ const BOTTOM: f64 = 52.0;
 const TOP: f64 = 40.0;
 const RIGHT: f64 = 30.0;
 
-/// Average risk to the right, loss upwards: the nearer to the lower left corner, the better.
-pub fn svg(parameter: &str, outcomes: &[Outcome]) -> String {
+/// Average risk to the right, loss upwards, under the name `axis`: the nearer to the lower left corner, the better.
+pub fn svg(parameter: &str, axis: &str, outcomes: &[Outcome]) -> String {
     let points: Vec<_> = outcomes
         .iter()
         .filter_map(|o| {
@@ -77,7 +77,7 @@ pub fn svg(parameter: &str, outcomes: &[Outcome]) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">average risk to be found (prosecutor)</text>\
-         <text transform=\"translate(18 {:.1}) rotate(-90)\" text-anchor=\"middle\">information loss</text></svg>",
+         <text transform=\"translate(18 {:.1}) rotate(-90)\" text-anchor=\"middle\">{axis}</text></svg>",
         (LEFT + WIDTH - RIGHT) / 2.0,
         HEIGHT - 12.0,
         (TOP + HEIGHT - BOTTOM) / 2.0,
