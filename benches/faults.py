@@ -2,15 +2,16 @@
 """Runs `anonymize run` against an S3-compatible server through a proxy that does one thing wrong at a time, and on a disk
 that is too small.
 
-    python3 benches/faults.py PROGRAM --s3 http://127.0.0.1:5555      (e.g. moto)
-    python3 benches/faults.py PROGRAM --disk                          (as root: mounts small tmpfs)
+    python3 benches/faults.py --s3 http://127.0.0.1:5555      (e.g. moto)
+    python3 benches/faults.py --disk                          (as root: mounts small tmpfs)
 
-Every run must end with a complete release or with an error and nothing visible.
+The program and credentials are found as in kill.py. Every run must end with a complete release, in which `anonymize audit`
+finds what the job asked for, or with an error and nothing visible.
 """
 import argparse, hashlib, http.client, http.server, json, os, random, shutil, subprocess, sys, tempfile, threading, time
 from urllib.parse import urlparse
 
-from kill import JOB, Local, S3, visible
+from kill import JOB, Local, S3, attained, environment, program, stamp, visible
 
 
 def proxy(server, fault, rate, seed):
@@ -78,19 +79,22 @@ def proxy(server, fault, rate, seed):
     return listening, f"http://127.0.0.1:{listening.server_address[1]}", done
 
 
-def outcome(place, command, folder, env=None):
+def outcome(place, job, folder, env, direct):
+    """Runs the job; `direct` is the environment in which nothing goes wrong."""
     started = time.time()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env, timeout=600)
+    done = subprocess.run([program(), "run", job], cwd=folder, capture_output=True, text=True, env=env, timeout=600)
+    seconds = time.time() - started
     manifest = visible(place)
     if done.returncode == 0:
         assert manifest, "success without a release"
-        said = "published, complete"
+        attained(place, manifest, direct)
+        said = "published, complete and verified"
     else:
         unknown = "it is not known whether" in done.stderr
         assert manifest is None or unknown, f"an error and a release: {done.stderr}"
         assert done.stderr.startswith("error: ") or "\nerror: " in done.stderr, done.stderr
         said = done.stderr.strip().splitlines()[-1][:150]
-    return f"{time.time() - started:5.1f} s  {said}"
+    return f"{seconds:5.1f} s  {said}"
 
 
 def with_s3(args):
@@ -102,8 +106,7 @@ def with_s3(args):
     for fault, rate in [("none", 0), ("500", 0.2), ("500", 1), ("503", 0.3), ("slow", 0.3), ("truncate", 0.2), ("truncate", 1), ("lost", 0.2)]:
         place.clear()
         listening, url, done = proxy(args.s3, fault, rate, seed=1)
-        env = dict(os.environ, AWS_ENDPOINT_URL=url, AWS_ENDPOINT=url, AWS_ALLOW_HTTP="true")
-        said = outcome(place, [args.program, "run", job], folder, env)
+        said = outcome(place, job, folder, environment(folder, url), environment(folder, args.s3))
         print(f"{fault:9} {rate:4}  {done['faults']:3} of {done['requests']:3} requests  {said}", flush=True)
         listening.shutdown()
     shutil.rmtree(folder)
@@ -120,7 +123,8 @@ def with_disk(args):
             job = os.path.join(folder, "job.toml")
             with open(job, "w") as f:
                 f.write(JOB.format(target=place.target, individuals=2000))
-            said = outcome(place, [args.program, "run", job], folder)
+            env = environment(folder)
+            said = outcome(place, job, folder, env, env)
             print(f"disk of {size:5} {said}; left: {len(place.names())} files", flush=True)
         finally:
             subprocess.run(["umount", disk], check=True)
@@ -128,11 +132,13 @@ def with_disk(args):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--s3")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--s3", metavar="URL")
     parser.add_argument("--disk", action="store_true")
     arguments = parser.parse_args()
+    if not (arguments.s3 or arguments.disk):
+        parser.error("say --s3 URL, --disk or both")
+    print(stamp(), flush=True)
     if arguments.disk:
         with_disk(arguments)
     if arguments.s3:
