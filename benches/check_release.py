@@ -5,7 +5,8 @@ CSV alone.
     cargo build --release && python3 benches/check_release.py
 
 anonymizes ../shared/data/informs2005_1m.parquet (or sample_patients, where that is not there) by every algorithm under
-every model at several parameters, and prints one line for each. To check a release of your own:
+every model at several parameters, and prints one line for each; with `sample` always sample_patients. To check a release
+of your own:
 
     anonymize sql -q --format csv -c "SELECT * FROM anonymize_eir(…, notation => 'text')" > release.csv
     python3 benches/check_release.py release.csv QUASI_IDENTIFIERS eir_l 6
@@ -153,8 +154,7 @@ def report(title, found):
     return found[-1]
 
 
-def matrix():
-    real = os.path.exists(f"{DATA}/informs2005_1m.parquet")
+def matrix(real):
     table = f"'{DATA}/informs2005_1m.parquet'" if real else "sample_patients(5000, 1)"
     names = ("person_id", "icd9") if real else ("patient_id", "diagnosis")
     quasi_identifiers = QI if real else [c for c in QI if c != "poverty_category"]
@@ -190,7 +190,9 @@ def matrix_kl():
 
 def main():
     if len(sys.argv) == 1:
-        sys.exit(matrix() > 0)
+        sys.exit(matrix(os.path.exists(f"{DATA}/informs2005_1m.parquet")) > 0)
+    if sys.argv[1:] == ["sample"]:
+        sys.exit(matrix(False) > 0)
     path, quasi_identifiers, model, *parameters = sys.argv[1:]
     with open(path, newline="") as file:
         if model == "kl":
