@@ -289,6 +289,9 @@ mod tests {
         assert!(satisfied(3, &[&[0, 2], &[3, 1], &[4]]));
         assert!(satisfied(3, &[&[0, 1], &[5], &[0], &[6]]));
         assert!(!satisfied(4, &[&[0, 1], &[5], &[0], &[6]]));
+        // On the way to Q1: {leukaemia, heart} and {syphilis} are 2-diverse, not 3-diverse.
+        assert!(satisfied(2, &[&[3, 1], &[4]]));
+        assert!(!satisfied(3, &[&[3, 1], &[4]]));
     }
 
     #[test]

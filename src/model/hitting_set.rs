@@ -254,6 +254,13 @@ mod tests {
     }
 
     #[test]
+    fn the_example_of_algorithm_3_needs_three_values() {
+        let sets = ["13", "135", "16", "35", "57", "4", "45", "46"];
+        let digits = |set: &str| set.bytes().map(|digit| u32::from(digit - b'0')).collect();
+        check(&sets.map(digits), 3);
+    }
+
+    #[test]
     fn decisions_agree_with_brute_force() {
         let mut random = Random(1);
         for round in 0..4000 {

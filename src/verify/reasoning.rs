@@ -90,16 +90,18 @@ pub fn min_hitting_set(family: &[&[u32]]) -> Minimum {
     }
 }
 
+/// The size of the reasoning space (Wang 2018, Eq. 8), where an individual's records show different values.
+fn reasoning_sets(family: &[&[u32]]) -> usize {
+    let sizes = family.iter().map(|values| values.len());
+    sizes.fold(1, usize::saturating_mul)
+}
+
 /// Goes through the reasoning space if it is small: whether every reasoning set has at least `l` values.
 fn enumerate(family: &[&[u32]], l: usize) -> Option<bool> {
-    let mut space = 1usize;
-    for values in family {
-        space = space.saturating_mul(values.len());
-        if space > ENUMERATED_SETS {
-            return None;
-        }
+    if reasoning_sets(family) > ENUMERATED_SETS {
+        return None;
     }
-    // Individuals with one value take part in every reasoning set with that value (Eq. 8).
+    // Individuals with one value take part in every reasoning set with that value.
     let (single, several): (Vec<&[u32]>, Vec<&[u32]>) =
         family.iter().partition(|values| values.len() == 1);
     let mut chosen: Vec<u32> = single.concat();
@@ -373,6 +375,59 @@ mod tests {
         assert_eq!(min_hitting_set(&family), Minimum::Exact(2));
         assert_eq!(eir_diverse(&family, 2), Answer::Holds);
         assert_eq!(eir_diverse(&family, 3), Answer::Fails);
+    }
+
+    #[test]
+    fn the_example_of_algorithm_3_has_four_minimal_hitting_sets() {
+        // The paper's tree shows three; {x1, x3, x4, x7} is missing (docs/papers.md E1). Their minimum is right.
+        let family: [&[u32]; 8] = [
+            &[1, 3],
+            &[1, 3, 5],
+            &[1, 6],
+            &[3, 5],
+            &[5, 7],
+            &[4],
+            &[4, 5],
+            &[4, 6],
+        ];
+        assert_eq!(min_hitting_set(&family), Minimum::Exact(3));
+        assert_eq!(eir_diverse(&family, 3), Answer::Holds);
+        assert_eq!(eir_diverse(&family, 4), Answer::Fails);
+        let hits = |set: u32| family.iter().all(|s| s.iter().any(|v| set >> v & 1 == 1));
+        let minimal = |set: &u32| {
+            let without = (0..8).map(|v| set & !(1 << v)).filter(|less| less != set);
+            hits(*set) && without.into_iter().all(|less| !hits(less))
+        };
+        let values = |set: u32| (0..8u32).filter(move |v| set >> v & 1 == 1).collect();
+        let mut sets: Vec<Vec<u32>> = (0..1 << 8).filter(minimal).map(values).collect();
+        sets.sort();
+        assert_eq!(
+            sets,
+            [
+                vec![1, 3, 4, 7],
+                vec![1, 4, 5],
+                vec![3, 4, 5, 6],
+                vec![3, 4, 6, 7]
+            ]
+        );
+    }
+
+    #[test]
+    fn reasoning_spaces_of_the_paper() {
+        // Hypertension, heart, cancer, diabetes, HIV. Table 3, Q2: individuals 1, 3 and 4 have 2 · 1 · 2 reasoning sets.
+        let table_3: [&[u32]; 3] = [&[0, 1], &[0], &[0, 3]];
+        assert_eq!(reasoning_sets(&table_3), 4);
+        assert_eq!(fewest_values_of_reasoning_sets(&table_3), 1);
+        // Table 4, Q2: individuals 1, 2, 3 and 5 have two, of three and four values.
+        let table_4: [&[u32]; 4] = [&[0, 1], &[2], &[0], &[4]];
+        assert_eq!(reasoning_sets(&table_4), 2);
+        assert_eq!(fewest_values_of_reasoning_sets(&table_4), 3);
+        assert_eq!(reasoning_sets(&[]), 1);
+        // While Q1 of Table 4 grows: {leukaemia, heart} and {syphilis} are not yet 3-diverse.
+        let growing: [&[u32]; 2] = [&[1, 5], &[6]];
+        assert_eq!(min_hitting_set(&growing), Minimum::Exact(2));
+        assert_eq!(eir_diverse(&growing, 2), Answer::Holds);
+        assert_eq!(eir_diverse(&growing, 3), Answer::Fails);
     }
 
     #[test]
