@@ -7,12 +7,13 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
-use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use datafusion_anonymize::register_all;
 use datafusion_anonymize::table::{Block, Categorical, Fingerprints, Numeric, QuasiIdentifier};
 
-/// The folder with `informs2005_1m.parquet` and `adult.parquet`.
+/// Names the folder with `informs2005_1m.parquet` and `adult.parquet`, where it is not beside the project.
 const FOLDER: &str = "ANONYMIZE_DATA";
+const BESIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data");
 
 /// The project's own sample.
 pub async fn sample(individuals: usize) -> Result<Block> {
@@ -25,36 +26,62 @@ pub async fn sample(individuals: usize) -> Result<Block> {
     read(&ctx, &sql, &[0, 1, 4]).await
 }
 
-/// The INFORMS 2005 table, if it is there.
-pub async fn informs() -> Result<Option<Block>> {
-    let sql = "SELECT person_id, birth_month, birth_year, sex, race, education_years, marital_status, \
-               poverty_category, hispanic, icd9 FROM t";
-    file("informs2005_1m.parquet", sql, &[0, 1, 4, 6]).await
+/// The INFORMS 2005 table, or so many of its individuals, if it is there.
+pub async fn informs(individuals: Option<usize>) -> Result<Option<Block>> {
+    let some = individuals.map(|n| {
+        format!(
+            "WHERE person_id IN (SELECT DISTINCT person_id FROM t ORDER BY person_id LIMIT {n})"
+        )
+    });
+    let sql = format!(
+        "SELECT person_id, birth_month, birth_year, sex, race, education_years, marital_status, poverty_category, \
+         hispanic, icd9 FROM t {}",
+        some.unwrap_or_default()
+    );
+    file("informs2005_1m.parquet", &sql, &[0, 1, 4, 6]).await
 }
 
-/// The training part of Adult without rows that lack a value, if it is there; nobody has a sensitive value.
+/// The training part of Adult without rows that lack a value; nobody has a sensitive value.
+const ADULT: &str = "SELECT row_id, sex, age, race, marital_status, education, native_country, workclass, occupation, \
+    'none' AS nothing FROM t WHERE split = 'train' \
+    AND workclass IS NOT NULL AND occupation IS NOT NULL AND native_country IS NOT NULL \
+    AND workclass <> '?' AND occupation <> '?' AND native_country <> '?'";
+
+/// Adult, if it is there.
 pub async fn adult() -> Result<Option<Block>> {
-    let columns =
-        "sex, age, race, marital_status, education, native_country, workclass, occupation";
-    let complete = "workclass IS NOT NULL AND occupation IS NOT NULL AND native_country IS NOT NULL \
-                    AND workclass <> '?' AND occupation <> '?' AND native_country <> '?'";
-    let sql =
-        format!("SELECT row_id, {columns}, 'none' FROM t WHERE split = 'train' AND {complete}");
-    file("adult.parquet", &sql, &[1]).await
+    file("adult.parquet", ADULT, &[1]).await
+}
+
+/// A session of two partitions with the same rows as the table `adult`, if they are there.
+pub async fn adult_session() -> Result<Option<SessionContext>> {
+    let config = SessionConfig::new().with_target_partitions(2);
+    let Some(ctx) = session("adult.parquet", config).await? else {
+        return Ok(None);
+    };
+    register_all(&ctx)?;
+    let table = format!("CREATE TABLE adult AS {ADULT}");
+    ctx.sql(&table).await?.collect().await?;
+    Ok(Some(ctx))
 }
 
 async fn file(name: &str, sql: &str, numeric: &[usize]) -> Result<Option<Block>> {
-    let Some(folder) = std::env::var_os(FOLDER) else {
-        return Ok(None);
-    };
+    match session(name, SessionConfig::new()).await? {
+        Some(ctx) => read(&ctx, sql, numeric).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A session with a file as the table `t`, if it is there.
+async fn session(name: &str, config: SessionConfig) -> Result<Option<SessionContext>> {
+    let folder = std::env::var_os(FOLDER).unwrap_or_else(|| BESIDE.into());
     let path = PathBuf::from(folder).join(name);
     if !path.exists() {
         return Ok(None);
     }
-    let ctx = SessionContext::new();
+    let ctx = SessionContext::new_with_config(config);
     ctx.register_parquet("t", path.to_string_lossy(), ParquetReadOptions::default())
         .await?;
-    read(&ctx, sql, numeric).await.map(Some)
+    Ok(Some(ctx))
 }
 
 /// Codes a query: an id, quasi-identifiers, of which some are `numeric`, a sensitive value.

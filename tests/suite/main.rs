@@ -15,6 +15,7 @@ mod errors;
 mod estimate;
 mod fingerprints;
 mod hosts;
+mod index;
 mod json_schema;
 mod leaks;
 mod local;
