@@ -243,6 +243,33 @@ fn web_servers_are_read() {
     );
 }
 
+/// The first location in its session: nothing else has made a store for the server.
+#[test]
+fn hierarchies_are_read_from_web_servers() {
+    let rows = "F;*\nM;*\n";
+    let files = [("/trees/sex.csv".to_owned(), rows.as_bytes().to_vec())];
+    let address = serve(files.into());
+    let folder = tempfile::tempdir().expect("folder");
+    let local = folder.path().join("sex.csv");
+    fs::write(&local, rows).expect("written");
+    let release = |hierarchy: &str| {
+        format!(
+            "SELECT * FROM anonymize_ir(({SAMPLE}), id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, \
+             k => 200, hierarchy => {{sex: '{hierarchy}'}}, seed => 7)"
+        )
+    };
+    let expected = Program::new().rows(&release(&local.display().to_string()));
+    assert!(expected.iter().any(|row| row.contains(r#""sex":"*""#)));
+    for more in ["", "?token=secret"] {
+        let url = format!("http://{address}/trees/sex.csv{more}");
+        assert_eq!(Program::new().rows(&release(&url)), expected, "{more}");
+    }
+    let missing = release(&format!("http://{address}/trees/none.csv"));
+    let (code, message) = Program::new().fails(&["sql", "-q", "-c", &missing]);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains("none.csv"), "{message}");
+}
+
 #[test]
 fn unknown_schemes_are_refused() {
     let (code, message) =

@@ -355,27 +355,27 @@ fn check(nodes: &[Entry<'_>]) -> Result<(), HierarchyError> {
     }
 }
 
-/// Nodes from which going up never ends.
+/// Nodes that are above themselves. Those that only lead to such nodes are not.
 fn on_cycles(parents: &[Option<u32>]) -> usize {
-    // Whether the way up from a node ends at a root; not, while it is being walked.
-    let mut ends: Vec<Option<bool>> = vec![None; parents.len()];
+    // Where the way up began on which a node was first met.
+    let mut met: Vec<Option<usize>> = vec![None; parents.len()];
+    let mut found = 0;
     for start in 0..parents.len() {
         let mut way = vec![];
         let mut at = Some(start);
-        let end = loop {
-            let Some(node) = at else { break true };
-            if let Some(end) = ends[node] {
-                break end;
+        while let Some(node) = at {
+            if met[node] == Some(start) {
+                found += way.iter().skip_while(|other| **other != node).count();
             }
-            ends[node] = Some(false);
+            if met[node].is_some() {
+                break;
+            }
+            met[node] = Some(start);
             way.push(node);
             at = parents[node].map(|parent| parent as usize);
-        };
-        for node in way {
-            ends[node] = Some(end);
         }
     }
-    ends.iter().filter(|end| **end == Some(false)).count()
+    found
 }
 
 impl fmt::Display for HierarchyError {
@@ -466,6 +466,9 @@ mod tests {
         assert_eq!(wrong(&[]), Empty);
         assert_eq!(wrong(&["a;x", "b;y", "c;x"]), Roots(2));
         assert_eq!(wrong(&["a;b;a"]), Cycle(2));
+        // What only leads to a cycle is not above itself; cycles add up.
+        assert_eq!(wrong(&["a;b;c;b"]), Cycle(2));
+        assert_eq!(wrong(&["a;b;c;b", "d;e;f;g;e", "h;a"]), Cycle(5));
         assert_eq!(wrong(&["a;p;q;*", "b;q;p;*"]), RepeatedLabels(2));
         assert_eq!(wrong(&["a;p;*", "b;p;q;*"]), RepeatedLabels(1));
         assert_eq!(wrong(&["a;*", "b;a;*"]), RepeatedLabels(1));

@@ -88,8 +88,7 @@ pub(in super::super) fn load(state: &SessionState, name: &str) -> Result<Taxonom
     let (state, owned) = (state.clone(), name.to_owned());
     let rows = input::wait(async move {
         // First of all: some sessions take the path of a file for a table, whose first row would be its header.
-        let path = owned.to_ascii_lowercase();
-        if [".csv", ".txt"].iter().any(|end| path.ends_with(end)) {
+        if is_csv(&owned) {
             return csv_rows(&state, &owned).await;
         }
         if let Some(table) = input::registered(&state, &owned).await? {
@@ -100,6 +99,16 @@ pub(in super::super) fn load(state: &SessionState, name: &str) -> Result<Taxonom
     })?;
     Taxonomy::from_rows(&rows)
         .map_err(|reason| plan_datafusion_err!("'{name}' is not a hierarchy: {reason}"))
+}
+
+/// Whether a path or URL, without what a URL asks of a server, is that of a CSV file.
+fn is_csv(name: &str) -> bool {
+    let path = match name.contains("://") {
+        true => name.split(['?', '#']).next().unwrap_or(name),
+        false => name,
+    };
+    let path = path.to_ascii_lowercase();
+    [".csv", ".txt"].iter().any(|end| path.ends_with(end))
 }
 
 /// All rows of a table as text. Sorted, because a table has no order of its own.
@@ -133,8 +142,16 @@ async fn csv_rows(state: &SessionState, path: &str) -> Result<Vec<Vec<String>>> 
     let unreadable =
         |e: DataFusionError| plan_datafusion_err!("cannot read '{path}': {}", e.strip_backtrace());
     let url = ListingTableUrl::parse(path).map_err(unreadable)?;
-    let Ok(store) = Session::runtime_env(state).object_store(&url) else {
-        return plan_err!("cannot read '{path}': the session has no object store for it");
+    let store = match Session::runtime_env(state).object_store(&url) {
+        Ok(store) => store,
+        Err(_) => {
+            // Some sessions make the store of a URL when they look for a table of that name.
+            let _ = input::registered(state, path).await;
+            let Ok(store) = Session::runtime_env(state).object_store(&url) else {
+                return plan_err!("cannot read '{path}': the session has no object store for it");
+            };
+            store
+        }
     };
     let mut files = url
         .list_all_files(state, store.as_ref(), "")
@@ -174,4 +191,29 @@ fn labels<'a>(cells: impl Iterator<Item = &'a str>) -> Vec<String> {
         .filter(|label| !label.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_csv;
+
+    #[test]
+    fn urls_of_csv_files_may_ask_for_more() {
+        for csv in [
+            "city.csv",
+            "CITY.TXT",
+            "s3://b/city.csv",
+            "https://h/city.csv?token=a.b#top",
+        ] {
+            assert!(is_csv(csv), "{csv}");
+        }
+        for other in [
+            "cities",
+            "city.parquet",
+            "https://h/city.parquet?name=city.csv",
+            "what?.json",
+        ] {
+            assert!(!is_csv(other), "{other}");
+        }
+    }
 }
