@@ -17,7 +17,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::engine::context;
+use crate::engine::{context, printed};
 
 /// Tables per run. A failure prints the seed of its table.
 const TABLES: u64 = 20_000;
@@ -35,6 +35,8 @@ struct Drawn {
     spec: Spec,
     requirement: Requirement,
     all: bool,
+    /// Whether every record is an individual, and there are no ids.
+    alone: bool,
     config: SessionConfig,
     batches: Vec<RecordBatch>,
 }
@@ -43,9 +45,11 @@ fn draw(seed: u64) -> Drawn {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let values = &["a", "b", "c", "d", "e", "f"][..rng.random_range(2..=6)];
     let (ages, nulls) = (rng.random_range(1..12), rng.random_bool(0.3));
+    let alone = rng.random_bool(0.2);
+    let most = if alone { 1 } else { 4 };
     let people: Vec<Person> = (0..rng.random_range(1..=14))
         .map(|_| {
-            let mut diseases: Vec<_> = (0..rng.random_range(1..=4))
+            let mut diseases: Vec<_> = (0..rng.random_range(1..=most))
                 .map(|_| values[rng.random_range(0..values.len())])
                 .collect();
             diseases.sort_unstable();
@@ -63,7 +67,7 @@ fn draw(seed: u64) -> Drawn {
     for (i, person) in people.iter().enumerate() {
         for disease in &person.diseases {
             // Exact duplicates are published once.
-            for _ in 0..rng.random_range(1..=2) {
+            for _ in 0..rng.random_range(1..=if alone { 1 } else { 2 }) {
                 records.push((i, person, disease));
             }
         }
@@ -90,13 +94,17 @@ fn draw(seed: u64) -> Drawn {
     let all = all || algorithm.whole_table;
     let block = if all { BlockSize::All } else { block };
     let mut spec = Spec::new(function)
-        .with_id("id")
         .with_qi(["age", "sex"])
         .with_sensitive(["disease"])
         .with_keep(["who"])
         .with_block(block)
         .with_algorithm(algorithm.name)
         .with_seed(seed);
+    spec = if alone {
+        spec.with_one_row_per_individual(true)
+    } else {
+        spec.with_id("id")
+    };
     for (name, value) in &parameters {
         spec = spec.with_parameter(*name, value);
     }
@@ -122,6 +130,7 @@ fn draw(seed: u64) -> Drawn {
         spec,
         requirement,
         all,
+        alone,
         config,
         batches,
     }
@@ -190,6 +199,9 @@ async fn check(seed: u64) {
             let rows = concat_batches(&published, &batches).unwrap();
             assert!(rows.num_rows() > 0, "seed {seed}: an empty release");
             satisfies(seed, &drawn, &rows);
+            if drawn.alone {
+                is_classical(seed, &drawn.requirement, &rows);
+            }
             tells_the_truth(seed, &drawn, &rows);
         }
         Err(error) => {
@@ -222,6 +234,39 @@ fn satisfies(seed: u64, drawn: &Drawn, rows: &RecordBatch) {
         assert!(
             fewest >= l,
             "seed {seed}: a reasoning set shows {fewest} values"
+        );
+    }
+}
+
+/// With one row each, the models are the classical ones of rows: k-anonymity, with distinct l-diversity, and
+/// (α, k)-anonymity, whose α is our β and whose k is 1 / our α.
+fn is_classical(seed: u64, requirement: &Requirement, rows: &RecordBatch) {
+    let mut classes: BTreeMap<Vec<String>, BTreeMap<String, usize>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for row in printed(std::slice::from_ref(rows)) {
+        assert!(
+            seen.insert(row[0].clone()),
+            "seed {seed}: an individual has two rows"
+        );
+        let class = classes.entry(row[1..3].to_vec()).or_default();
+        *class.entry(row[3].clone()).or_default() += 1;
+    }
+    for values in classes.values() {
+        let (size, distinct) = (values.values().sum::<usize>(), values.len());
+        let most = values.values().copied().max().unwrap_or(0);
+        let holds = match requirement {
+            Requirement::IrK { k } => size >= *k,
+            Requirement::IrKL { k, l } => size >= *k && distinct >= *l,
+            Requirement::EirL { l } => distinct >= *l,
+            Requirement::IrAlphaBeta { alpha, beta }
+            | Requirement::EirAlphaBeta { alpha, beta } => {
+                alpha.admits(1, size) && beta.admits(most, size)
+            }
+            other => panic!("seed {seed}: {other} has no classical form"),
+        };
+        assert!(
+            holds,
+            "seed {seed}: {requirement} of {size} rows with {distinct} values"
         );
     }
 }
