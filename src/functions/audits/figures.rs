@@ -18,7 +18,7 @@ pub(super) fn of_classes() -> Result<Vec<(&'static str, Expr)>> {
     let classes_if = |condition: Expr| -> Result<Expr> {
         Ok(sum(when(condition, lit(1i64)).otherwise(lit(0i64))?))
     };
-    // 1 / n is above a share p exactly if n < 1 / p.
+    // 1 / n is above 1 / m exactly if n < m.
     let smaller_than = |n: i64| individuals_if(col("individuals").lt(lit(n)));
     let vulnerable = col("plain_holds").and(col("enhanced_holds").is_false());
     let undecided = col("plain_holds").and(col("enhanced_holds").is_null());
@@ -53,10 +53,10 @@ pub(super) fn of_classes() -> Result<Vec<(&'static str, Expr)>> {
             sum(col("individuals_without_value")),
         ),
         ("duplicate_records", sum(col("duplicate_records"))),
-        ("above_033", smaller_than(4)?),
-        ("above_020", smaller_than(5)?),
-        ("above_009", smaller_than(12)?),
-        ("above_005", smaller_than(20)?),
+        ("above_1_in_3", smaller_than(3)?),
+        ("above_1_in_5", smaller_than(5)?),
+        ("above_1_in_11", smaller_than(11)?),
+        ("above_1_in_20", smaller_than(20)?),
         ("plain", classes_if(col("plain_holds"))?),
         ("vulnerable", classes_if(vulnerable)?),
         ("undecided", classes_if(undecided)?),

@@ -63,11 +63,13 @@ pub(super) fn figures(
     let figures = LogicalPlanBuilder::from(original.covers(same_ids)?);
     let figures = figures.cross_join(original.values()?)?;
     let figures = figures.cross_join(original.sizes()?)?;
-    if same_ids {
-        let figures = figures.cross_join(original.records_only_in(Side::Published)?)?;
-        return figures
-            .cross_join(original.records_only_in(Side::Original)?)?
-            .build();
+    if !same_ids {
+        return figures.build();
+    }
+    let mut figures = figures;
+    for side in [Side::Published, Side::Original] {
+        figures = figures.cross_join(original.individuals_only_in(side)?)?;
+        figures = figures.cross_join(original.records_only_in(side)?)?;
     }
     figures.build()
 }
@@ -86,7 +88,7 @@ impl Original<'_> {
                 let id = self.id.clone().map(|id| Expr::Column(id).alias(INDIVIDUAL));
                 let sensitive = Expr::Column(self.sensitive.0.clone()).alias(SENSITIVE);
                 let columns: Vec<Expr> = id.into_iter().chain([sensitive]).collect();
-                LogicalPlanBuilder::from(self.table.clone()).project(columns)
+                self.named(LogicalPlanBuilder::from(self.table.clone()).project(columns)?)
             }
             Side::Published => {
                 let records = LogicalPlanBuilder::from(self.roles.records()?);
@@ -98,6 +100,14 @@ impl Original<'_> {
                 columns.push(self.typed(&records, SENSITIVE, &self.sensitive.1, true)?);
                 records.project(columns)
             }
+        }
+    }
+
+    /// Without records that are nobody's.
+    fn named(&self, records: LogicalPlanBuilder) -> Result<LogicalPlanBuilder> {
+        match self.id {
+            Some(_) => records.filter(col(INDIVIDUAL).is_not_null()),
+            None => Ok(records),
         }
     }
 
@@ -151,7 +161,7 @@ impl Original<'_> {
         }
         columns.push(Expr::Column(self.sensitive.0.clone()).alias(SENSITIVE));
         columns.extend(self.id.clone().map(|id| Expr::Column(id).alias(INDIVIDUAL)));
-        let records = LogicalPlanBuilder::from(self.table.clone()).project(columns)?;
+        let records = self.named(LogicalPlanBuilder::from(self.table.clone()).project(columns)?)?;
         let names = || self.roles.qi.iter().map(|name| format!("__{name}"));
         let mut kept: Vec<Expr> = names().map(col).collect();
         if self.id.is_none() {
@@ -262,9 +272,41 @@ impl Original<'_> {
             Some(_) => records.aggregate(vec![col(INDIVIDUAL)], Vec::<Expr>::new())?,
             None => records,
         };
-        people
+        let people = people
             .aggregate(Vec::<Expr>::new(), vec![count(lit(1)).alias("__people")])?
-            .project(vec![float("__people", "original_individuals")])?
+            .project(vec![float("__people", "original_individuals")])?;
+        let Some(id) = &self.id else {
+            return people.build();
+        };
+        let nameless = LogicalPlanBuilder::from(self.table.clone())
+            .filter(Expr::Column(id.clone()).is_null())?
+            .aggregate(Vec::<Expr>::new(), vec![count(lit(1)).alias("__nameless")])?
+            .project(vec![float("__nameless", "original_records_without_id")])?
+            .build()?;
+        people.cross_join(nameless)?.build()
+    }
+
+    /// Individuals that one of the tables does not have.
+    fn individuals_only_in(&self, side: Side) -> Result<LogicalPlan> {
+        let (name, other) = match side {
+            Side::Published => ("individuals_only_published", Side::Original),
+            Side::Original => ("individuals_not_published", Side::Published),
+        };
+        let ids = |side: Side, name: &str| -> Result<LogicalPlanBuilder> {
+            self.named(self.records(side)?)?
+                .project(vec![tuple(vec![col(INDIVIDUAL)]).alias(name)])?
+                .distinct()
+        };
+        let keys = (vec!["__here"], vec!["__there"]);
+        ids(side, "__here")?
+            .join(
+                ids(other, "__there")?.build()?,
+                JoinType::LeftAnti,
+                keys,
+                None,
+            )?
+            .aggregate(Vec::<Expr>::new(), vec![count(lit(1)).alias("__only")])?
+            .project(vec![float("__only", name)])?
             .build()
     }
 

@@ -277,14 +277,15 @@ impl Rows<'_> {
         self.add(SECTION, "prosecutor_max", most, LOWER, note);
         let note = "mean over individuals";
         self.add(SECTION, "prosecutor_average", average, LOWER, note);
-        for (measure, figure) in [
-            ("share_above_0.33", "above_033"),
-            ("share_above_0.2", "above_020"),
-            ("share_above_0.09", "above_009"),
-            ("share_above_0.05", "above_005"),
+        // Practitioners write the risk of a class of 3 or 11 with two digits.
+        for (measure, people) in [
+            ("share_above_0.33", 3),
+            ("share_above_0.2", 5),
+            ("share_above_0.09", 11),
+            ("share_above_0.05", 20),
         ] {
-            let share = self.share(figure, "members");
-            let note = "share of individuals whose prosecutor risk is above that";
+            let share = self.share(&format!("above_1_in_{people}"), "members");
+            let note = format!("share of individuals whose prosecutor risk is above 1/{people}");
             self.add(SECTION, measure, share, LOWER, note);
         }
         let note = "share of individuals found by somebody who guesses once per individual";
@@ -334,8 +335,20 @@ impl Rows<'_> {
         } else {
             self.get("individuals")
         };
-        let difference = original.zip(published).map(|(a, b)| a - b);
-        let dropped = difference.map(|d| d.max(0.0));
+        if let Some(nameless @ 1.0..) = self.get("original_records_without_id") {
+            let note = "left out of the figures below: nobody knows whose they are";
+            let measure = "original_records_without_id";
+            self.add(SECTION, measure, Some(nameless), LOWER, note);
+        }
+        // Pseudonyms say nothing about who is missing, only how many are.
+        let (dropped, added) = if same_ids {
+            let figures = ["individuals_not_published", "individuals_only_published"];
+            figures.map(|figure| self.get(figure)).into()
+        } else {
+            let difference = original.zip(published).map(|(a, b)| a - b);
+            let positive = |d: f64| if d > 0.0 { d } else { 0.0 };
+            (difference.map(positive), difference.map(|d| positive(-d)))
+        };
         self.add(
             SECTION,
             "dropped_individuals",
@@ -343,8 +356,11 @@ impl Rows<'_> {
             LOWER,
             "not in the published table",
         );
-        let added = difference.map(|d| (-d).max(0.0));
-        let note = "more are published than there are: somebody is doubled or invented";
+        let note = if same_ids {
+            "published and not in the original table"
+        } else {
+            "more are published than there are: somebody is doubled or invented"
+        };
         self.add(SECTION, "added_individuals", added, LOWER, note);
         let untrue = self.get("untrue_individuals").or(Some(0.0));
         let beyond = self.get("values_beyond").or(Some(0.0));

@@ -2,12 +2,13 @@
 
 use crate::release::manifest::{Count, Manifest};
 
-/// Thresholds of risk that practitioners use, the most people of a class whose risk is above, and the measure.
+/// Thresholds of risk that practitioners use, the most people of a class whose risk is above, and the measure. They mean
+/// one in 3, 5, 11 and 20, rounded to two digits: a class of 11 is not above 0.09.
 pub const THRESHOLDS: [(&str, u32, &str); 4] = [
-    ("0.33", 3, "share_above_0.33"),
-    ("0.2", 4, "share_above_0.2"),
-    ("0.09", 11, "share_above_0.09"),
-    ("0.05", 19, "share_above_0.05"),
+    ("0.33 (1/3)", 2, "share_above_0.33"),
+    ("0.2 (1/5)", 4, "share_above_0.2"),
+    ("0.09 (1/11)", 10, "share_above_0.09"),
+    ("0.05 (1/20)", 19, "share_above_0.05"),
 ];
 
 /// A row of the table of risks.
@@ -338,9 +339,11 @@ mod tests {
     #[test]
     fn thresholds_are_sizes_of_classes() {
         for (threshold, people, _) in THRESHOLDS {
-            let threshold: f64 = threshold.parse().unwrap();
-            assert!(1.0 / f64::from(people) > threshold);
-            assert!(1.0 / f64::from(people + 1) <= threshold);
+            let (rounded, exact) = threshold.split_once(" (1/").unwrap();
+            let exact: u32 = exact.trim_end_matches(')').parse().unwrap();
+            assert_eq!(people + 1, exact);
+            let rounded: f64 = rounded.parse().unwrap();
+            assert!((1.0 / f64::from(exact) - rounded).abs() < 0.005);
         }
     }
 }
