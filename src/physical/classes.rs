@@ -359,10 +359,13 @@ fn measure(
     Ok(rows.finish()?)
 }
 
-/// A hash of each set of values that is the same in every batch and partition.
-fn fingerprints(sets: &[&[u32]], numbers: &[u32]) -> Vec<u64> {
+/// A hash of each set of values that is the same in every batch and partition. A missing value can be seen as well.
+fn fingerprints(sets: &[(&[u32], bool)], numbers: &[u32]) -> Vec<u64> {
     let hash = |code: u32| mixed(u64::from(numbers[code as usize]).wrapping_add(1));
-    let hash_of_set = |set: &&[u32]| set.iter().map(|&c| hash(c)).fold(0, u64::wrapping_add);
+    let hash_of_set = |(set, missing): &(&[u32], bool)| {
+        let none = if *missing { mixed(u64::MAX) } else { 0 };
+        set.iter().map(|&c| hash(c)).fold(none, u64::wrapping_add)
+    };
     sets.iter().map(hash_of_set).collect()
 }
 

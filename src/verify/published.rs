@@ -267,13 +267,13 @@ impl<'a> Class<'a> {
         self.tuple as usize
     }
 
-    /// The set of sensitive values of every individual, NULLs left out, as codes that mean nothing outside this
-    /// [`Published`].
-    pub fn value_sets(&self) -> Vec<&'a [u32]> {
+    /// The set of sensitive values of every individual, as codes that mean nothing outside this [`Published`], and whether
+    /// there is a NULL beside them.
+    pub fn value_sets(&self) -> Vec<(&'a [u32], bool)> {
         let sets = self.members.iter().map(|m| self.values_of(m).0);
         sets.map(|set| match set.split_first() {
-            Some((&NULL, known)) => known,
-            _ => set,
+            Some((&NULL, known)) => (known, true),
+            _ => (set, false),
         })
         .collect()
     }

@@ -5,6 +5,7 @@
 mod anatomized_estimates;
 mod anatomy;
 mod architecture;
+mod audited;
 mod calls;
 mod codec;
 mod conformance;

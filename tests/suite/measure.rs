@@ -1,150 +1,19 @@
 //! Measures: the same whatever the partitions, in little memory, on another machine.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
-use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::{FairSpillPool, GreedyMemoryPool, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::verify::{Measurer, Measures, Published, Reference, diversity};
 use datafusion_anonymize::{AUDITS, AnonymizeLogicalCodec, AnonymizePhysicalCodec, register_all};
 use datafusion_proto::bytes::{
     logical_plan_from_bytes_with_extension_codec, logical_plan_to_bytes_with_extension_codec,
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
 };
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use crate::engine::{context, printed, rows, with_patients};
-
-/// Tables that go through SQL; the measures themselves are compared with brute force in `src/verify/measures.rs`.
-const TABLES: u64 = 25;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_audit_in_sql_is_that_of_the_verifier() {
-    for seed in 0..TABLES {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let records: Vec<(i32, i32, Option<i32>)> = (0..rng.random_range(1..=60))
-            .map(|_| {
-                let who = rng.random_range(0..20);
-                let known = rng.random_bool(0.95);
-                (who % 4, who, known.then(|| rng.random_range(0..7)))
-            })
-            .collect();
-        let expected = expected(&records);
-
-        let config = SessionConfig::new()
-            .with_target_partitions(rng.random_range(1..=4))
-            .with_batch_size(rng.random_range(1..=40));
-        let ctx = context(config);
-        let parts = rng.random_range(1..=3usize);
-        let batches: Vec<Vec<RecordBatch>> = (0..parts)
-            .map(|part| vec![batch(records.iter().skip(part).step_by(parts))])
-            .collect();
-        let table = MemTable::try_new(batches[0][0].schema(), batches).unwrap();
-        ctx.register_table("t", Arc::new(table)).unwrap();
-        let sql = "SELECT measure, value FROM audit(t, id => who, qi => [a, b], sensitive => what)";
-        let audited: BTreeMap<String, String> = rows(&ctx, sql)
-            .await
-            .unwrap()
-            .into_iter()
-            .map(|row| (row[0].clone(), row[1].clone()))
-            .collect();
-        for (measure, value) in expected {
-            let attained: f64 = audited[measure].parse().unwrap();
-            assert!(
-                (attained - value).abs() < 1e-9,
-                "seed {seed}: {measure} is {attained}, not {value}"
-            );
-        }
-    }
-}
-
-fn batch<'a>(records: impl Iterator<Item = &'a (i32, i32, Option<i32>)>) -> RecordBatch {
-    let records: Vec<_> = records.collect();
-    let text = |f: &dyn Fn(i32) -> String| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(
-            records.iter().map(|r| f(r.0)),
-        ))
-    };
-    RecordBatch::try_from_iter_with_nullable([
-        (
-            "who",
-            Arc::new(Int32Array::from_iter_values(records.iter().map(|r| r.1))) as ArrayRef,
-            true,
-        ),
-        ("a", text(&|class| format!("[{}, 9]", class / 2)), true),
-        ("b", text(&|class| format!("{}*", class % 2)), true),
-        (
-            "what",
-            Arc::new(Int32Array::from_iter(records.iter().map(|r| r.2))),
-            true,
-        ),
-    ])
-    .unwrap()
-}
-
-/// What the verifier says of the whole table at once.
-fn expected(records: &[(i32, i32, Option<i32>)]) -> Vec<(&'static str, f64)> {
-    let class: ArrayRef = Arc::new(Int32Array::from_iter_values(records.iter().map(|r| r.0)));
-    let who: ArrayRef = Arc::new(Int32Array::from_iter_values(records.iter().map(|r| r.1)));
-    let what: ArrayRef = Arc::new(Int32Array::from_iter(records.iter().map(|r| r.2)));
-    let published = Published::from_columns(&[class], &who, &what).unwrap();
-    let mut values: Vec<i32> = records.iter().filter_map(|r| r.2).collect();
-    values.sort_unstable();
-    let counts: Vec<u64> = values
-        .chunk_by(|a, b| a == b)
-        .map(|c| c.len() as u64)
-        .collect();
-    values.dedup();
-    let numbers: Vec<u32> = published
-        .examples()
-        .iter()
-        .map(|&record| match records[record as usize].2 {
-            Some(value) => values.binary_search(&value).unwrap() as u32,
-            None => u32::MAX,
-        })
-        .collect();
-    let reference = Reference::new(&counts, true);
-    let mut measurer = Measurer::new(&published, &reference, Some(&numbers));
-    let classes: Vec<Measures> = published.classes().map(|c| measurer.measure(&c)).collect();
-    let least = |f: &dyn Fn(&Measures) -> f64| classes.iter().map(f).fold(f64::MAX, f64::min);
-    let most = |f: &dyn Fn(&Measures) -> f64| classes.iter().map(f).fold(f64::MIN, f64::max);
-    let total = |f: &dyn Fn(&Measures) -> usize| classes.iter().map(f).sum::<usize>() as f64;
-    let share = |part: usize, whole: usize| part as f64 / whole as f64;
-    let mut expected = vec![
-        ("records", records.len() as f64),
-        ("individuals", total(&|m| m.individuals)),
-        ("classes", classes.len() as f64),
-        ("k", least(&|m| m.individuals as f64)),
-        ("distinct_l", least(&|m| m.values as f64)),
-        ("entropy_l", least(&|m| m.entropy_l)),
-        ("recursive_l", least(&|m| m.recursive_l as f64)),
-        ("t_equal", most(&|m| m.t_equal)),
-        ("t_ordered", most(&|m| m.t_ordered.unwrap())),
-        (
-            "eir_beta",
-            most(&|m| share(m.most_individuals_with_a_value, m.individuals)),
-        ),
-        (
-            "ir_beta",
-            most(&|m| share(m.most_records_with_a_value, m.records)),
-        ),
-        (
-            "individuals_without_value",
-            total(&|m| m.individuals_without_value),
-        ),
-        ("duplicate_records", total(&|m| m.duplicate_records)),
-    ];
-    if let Ok(Some(l)) = diversity(&published) {
-        expected.push(("eir_l", l.size() as f64));
-    }
-    expected
-}
 
 const PUBLISHED: &str = "CREATE TABLE published AS SELECT * FROM anonymize_eir(sample_patients(12000), \
     id => patient_id, qi => [birth_year, sex, race], sensitive => diagnosis, l => 3, block => 1500, seed => 9)";
@@ -208,6 +77,97 @@ async fn an_audit_spills_and_gives_the_same_rows() {
         );
     let error = rows(&tight, &all).await.unwrap_err().strip_backtrace();
     assert!(error.contains("ClassesExec"), "{error}");
+}
+
+/// The other measures in pools of falling size, of which so many megabytes are enough: the same rows, or the engine says
+/// that they do not fit.
+#[tokio::test(flavor = "multi_thread")]
+async fn measures_run_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let roomy = limited(Arc::new(GreedyMemoryPool::new(1 << 30)), folder.path());
+    let copies = [
+        (
+            "published",
+            PUBLISHED.replace("CREATE TABLE published AS ", ""),
+        ),
+        (
+            "original",
+            "SELECT * FROM sample_patients(12000)".to_owned(),
+        ),
+    ];
+    let file = |name: &str| folder.path().join(format!("{name}.parquet"));
+    for (name, query) in &copies {
+        let copy = format!("COPY ({query}) TO '{}'", file(name).display());
+        rows(&roomy, &copy).await.unwrap();
+    }
+    let with_tables = async |ctx: &SessionContext| {
+        for (name, _) in &copies {
+            let place = file(name);
+            let place = place.display();
+            let sql = format!("CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{place}'");
+            rows(ctx, &sql).await.unwrap();
+        }
+    };
+    with_tables(&roomy).await;
+    let both = "original, published, qi => [birth_year, sex, race], sensitive => diagnosis";
+    let queries = [
+        (
+            format!("SELECT * FROM audit_classes(published, {ROLES}, seed => 1)"),
+            32,
+        ),
+        (
+            format!(
+                "SELECT measure, \"column\", value FROM information_loss({both}, id => individual, \
+                 original_id => patient_id)"
+            ),
+            64,
+        ),
+        (
+            format!("SELECT query, prec, est FROM query_error({both}, queries => 200, seed => 7)"),
+            32,
+        ),
+        (
+            "SELECT * FROM estimate(published, 'SELECT diagnosis, count(*) FROM published WHERE birth_year > 1960 \
+             AND sex = ''F'' GROUP BY diagnosis')"
+                .to_owned(),
+            32,
+        ),
+    ];
+    for (sql, enough) in queries {
+        let mut expected = rows(&roomy, &sql).await.unwrap();
+        expected.sort();
+        assert!(!expected.is_empty());
+        for megabytes in [64, 32, 16, 8, 4, 2, 1] {
+            let tight = limited(
+                Arc::new(GreedyMemoryPool::new(megabytes << 20)),
+                folder.path(),
+            );
+            with_tables(&tight).await;
+            match rows(&tight, &sql).await {
+                Ok(mut found) => {
+                    found.sort();
+                    assert!(alike(&found, &expected), "{megabytes} MB: {sql}");
+                }
+                Err(error) => {
+                    let said = error.strip_backtrace();
+                    assert!(said.contains("Resources exhausted"), "{said}: {sql}");
+                    assert!(megabytes < enough, "{megabytes} MB: {said}: {sql}");
+                }
+            }
+        }
+    }
+}
+
+/// Equal, but for the order in which floats were added.
+fn alike(a: &[Vec<String>], b: &[Vec<String>]) -> bool {
+    let same = |a: &String, b: &String| match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= 1e-9 * a.abs().max(1.0),
+        _ => a == b,
+    };
+    let rows = |(a, b): (&Vec<String>, &Vec<String>)| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+    };
+    a.len() == b.len() && a.iter().zip(b).all(rows)
 }
 
 #[tokio::test(flavor = "multi_thread")]
