@@ -1,7 +1,7 @@
 //! `anonymize audit`: what a published table attains.
 
 use crate::Failure;
-use crate::measure::{self, Arguments, Format, Required};
+use crate::measure::{self, Arguments, Call, Format, Required};
 
 /// See what a published table attains: individuals, classes, models, risks, and what is not protected.
 ///
@@ -57,6 +57,14 @@ pub struct Args {
     #[arg(long, value_name = "K", requires = "l")]
     k: Option<u64>,
 
+    /// Count the classes that satisfy IR (α, β)-anonymity and not EIR (α, β)-anonymity
+    #[arg(long, value_name = "SHARE", requires = "beta", conflicts_with = "l", value_parser = measure::share)]
+    alpha: Option<String>,
+
+    /// The β of that
+    #[arg(long, value_name = "SHARE", requires = "alpha", value_parser = measure::share)]
+    beta: Option<String>,
+
     /// The people among whom an attacker looks, with the quasi-identifiers as they are
     #[arg(long, value_name = "FILE")]
     population: Option<String>,
@@ -86,6 +94,10 @@ pub struct Args {
     #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
     require: Vec<Required>,
 
+    /// Most memory, such as 512m or 10g; what needs more is spilled to disk or refused [default: no limit]
+    #[arg(short, long, value_name = "SIZE", value_parser = crate::sql::size)]
+    memory_limit: Option<u64>,
+
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -95,7 +107,8 @@ const AFTER_HELP: &str = "\
 Examples:
   anonymize audit published/ --id individual --qi age,sex,postcode --sensitive disease
 
-  Let a pipeline stop unless every class has 10 individuals and 3 values in every reasoning set:
+  Let a pipeline stop unless every class has 10 individuals and 3 values in every reasoning set, and
+  every record is that of one individual in one class:
     anonymize audit published.csv --id individual --qi age,sex,postcode --sensitive disease \\
       --require k=10 --require eir_l=3
 
@@ -121,14 +134,22 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     arguments.plain("c", args.c);
     arguments.plain("k", args.k);
     arguments.plain("l", args.l);
+    arguments.plain("alpha", args.alpha);
+    arguments.plain("beta", args.beta);
     arguments.text("population", args.population.as_deref());
     arguments.text("population_id", args.population_id.as_deref());
     arguments.text("original", args.original.as_deref());
     arguments.text("original_id", args.original_id.as_deref());
     arguments.plain("same_ids", args.same_ids.then_some(true));
     arguments.map("hierarchy", &args.hierarchy);
-    let (format, levels) = (args.format, &args.require);
-    measure::run("audit", &[&args.file], arguments, "section", format, levels).await
+    let call = Call {
+        function: "audit",
+        tables: &[&args.file],
+        arguments,
+        group: "section",
+        memory_limit: args.memory_limit,
+    };
+    measure::run(call, args.format, &args.require).await
 }
 
 /// `a,b;c` as `[['a', 'b'], ['c']]`, and anything without a semicolon as the path of a file: one category says nothing.

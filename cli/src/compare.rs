@@ -1,11 +1,12 @@
 //! `anonymize compare`: what was lost on the way to a published table.
 
 use crate::Failure;
-use crate::measure::{self, Arguments, Format, Required};
+use crate::measure::{self, Arguments, Call, Format, Required};
 
 /// See what was lost on the way from the original table to the published one, per column and in total.
 ///
-/// Individuals that were dropped count as lost in full. Domains are those of the original table.
+/// Individuals that were dropped count as lost in full. Domains are those of the original table, unless
+/// given.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = AFTER_HELP)]
 pub struct Args {
@@ -53,6 +54,15 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN=FILE", value_parser = measure::hierarchy)]
     hierarchy: Vec<(String, String)>,
 
+    /// The domain of a column, its ends or its values: age=0,120 or sex=F,M; may be given several times
+    /// [default: from the original table]
+    #[arg(long, value_name = "COLUMN=VALUES", value_parser = measure::domain)]
+    domain: Vec<(String, Vec<String>)>,
+
+    /// The published ids are those of the original, so that SA-NCP can be told per original value
+    #[arg(long, requires = "id")]
+    same_ids: bool,
+
     /// The k that CAVG is measured against [default: the smallest class]
     #[arg(long, value_name = "K")]
     k: Option<u64>,
@@ -60,6 +70,10 @@ pub struct Args {
     /// Exit with code 1 unless this level is reached in total; may be given several times
     #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
     require: Vec<Required>,
+
+    /// Most memory, such as 512m or 10g; what needs more is spilled to disk or refused [default: no limit]
+    #[arg(short, long, value_name = "SIZE", value_parser = crate::sql::size)]
+    memory_limit: Option<u64>,
 
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -88,16 +102,15 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     arguments.text("sensitive", args.sensitive.as_deref());
     arguments.texts("categorical", &args.categorical);
     arguments.map("hierarchy", &args.hierarchy);
+    arguments.lists("domain", &args.domain);
+    arguments.plain("same_ids", args.same_ids.then_some(true));
     arguments.plain("k", args.k);
-    let tables = [args.original.as_str(), args.published.as_str()];
-    let (format, levels) = (args.format, &args.require);
-    measure::run(
-        "information_loss",
-        &tables,
+    let call = Call {
+        function: "information_loss",
+        tables: &[&args.original, &args.published],
         arguments,
-        "column",
-        format,
-        levels,
-    )
-    .await
+        group: "column",
+        memory_limit: args.memory_limit,
+    };
+    measure::run(call, args.format, &args.require).await
 }

@@ -50,6 +50,26 @@ pub fn hierarchy(text: &str) -> Result<(String, String), String> {
     Ok((column.to_owned(), file.to_owned()))
 }
 
+/// Reads `age=0,120`.
+pub fn domain(text: &str) -> Result<(String, Vec<String>), String> {
+    let expected = "expected a column and its ends or values, such as age=0,120 or sex=F,M";
+    let (column, values) = text.split_once('=').ok_or(expected)?;
+    let values: Vec<String> = values.split(',').map(|v| v.trim().to_owned()).collect();
+    if column.trim().is_empty() || values.iter().any(String::is_empty) {
+        return Err(expected.into());
+    }
+    Ok((column.trim().to_owned(), values))
+}
+
+/// Reads a share, and leaves it as it is written: shares are compared exactly.
+pub fn share(text: &str) -> Result<String, String> {
+    let decimal = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    match text.parse::<f64>() {
+        Ok(share) if decimal && share > 0.0 && share <= 1.0 => Ok(text.to_owned()),
+        _ => Err("expected a decimal above 0 and at most 1, such as 0.4".into()),
+    }
+}
+
 /// One row of a report.
 #[derive(Debug)]
 pub struct Row {
@@ -90,6 +110,17 @@ impl Arguments {
         }
     }
 
+    /// Names with a list of texts each.
+    pub fn lists(&mut self, name: &str, entries: &[(String, Vec<String>)]) {
+        if !entries.is_empty() {
+            let entry = |(key, values): &(String, Vec<String>)| {
+                format!("{}: {}", quoted(key), list(values))
+            };
+            let entries: Vec<_> = entries.iter().map(entry).collect();
+            self.plain(name, Some(format!("MAP {{{}}}", entries.join(", "))));
+        }
+    }
+
     /// Something that needs no quotes.
     pub fn plain(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
         if let Some(value) = value {
@@ -109,30 +140,35 @@ pub fn list(texts: &[String]) -> String {
     format!("[{}]", texts.join(", "))
 }
 
-/// Runs `function(tables, arguments)`, whose first columns are `group` and the measure in either order, prints it, and
-/// fails if a level is missed.
-pub async fn run(
-    function: &str,
-    tables: &[&str],
-    arguments: Arguments,
-    group: &str,
-    format: Format,
-    levels: &[Required],
-) -> Result<(), Failure> {
+/// A call of a function that measures, and how it runs.
+#[derive(Debug)]
+pub struct Call<'a> {
+    pub function: &'a str,
+    pub tables: &'a [&'a str],
+    pub arguments: Arguments,
+    /// The column of the function's rows that says what they are about, beside the measure.
+    pub group: &'a str,
+    pub memory_limit: Option<u64>,
+}
+
+/// Runs a call, prints its rows, and fails if a level is missed.
+pub async fn run(call: Call<'_>, format: Format, levels: &[Required]) -> Result<(), Failure> {
     end_at_interrupt()?;
+    let group = call.group;
     let (context, _) = session(&Limits {
         batch_size: None,
-        memory_bytes: None,
+        memory_bytes: call.memory_limit.map(usize::try_from).transpose()?,
         pool: PoolType::Greedy,
         disk_bytes: None,
         sql_from_stdin: false,
     })
     .await?;
-    let tables: Vec<_> = tables.iter().map(|table| quoted(table)).collect();
+    let tables: Vec<_> = call.tables.iter().map(|table| quoted(table)).collect();
     let sql = format!(
-        "SELECT \"{group}\", measure, value, better, note FROM {function}({}{})",
+        "SELECT \"{group}\", measure, value, better, note FROM {}({}{})",
+        call.function,
         tables.join(", "),
-        arguments.0
+        call.arguments.0
     );
     let progress = Progress::start("measuring");
     let batches = context.sql(&sql).await?.collect().await?;
@@ -220,16 +256,32 @@ fn print_json(group: &str, rows: &[Row]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is said of each level that is missed.
+/// Faults of a table whose levels say less than they seem to: of nobody's records, or of people who are in two classes.
+const FAULTS: [&str; 2] = ["records_without_id", "individuals_in_several_classes"];
+
+/// What is said of each level that is missed, and of faults that nobody allowed.
 fn missed(rows: &[Row], levels: &[Required]) -> Result<Vec<String>, Failure> {
     let mut missed = vec![];
+    for fault in FAULTS {
+        let allowed = levels.is_empty() || levels.iter().any(|level| level.measure == fault);
+        let found = rows.iter().find(|row| row.measure == fault);
+        if let (false, Some(count @ 1.0..)) = (allowed, found.and_then(|row| row.value)) {
+            missed.push(format!(
+                "{fault} is {count}, so that no level is sure; correct the table, or allow them with --require \
+                 {fault}={count}"
+            ));
+        }
+    }
     for Required { measure, level } in levels {
         let of_table = |row: &&Row| row.measure == *measure && row.better.is_some();
         // Of a measure per column and in total, the total is last.
         let Some(row) = rows.iter().rev().find(of_table) else {
-            let mut names: Vec<_> = rows.iter().filter(|row| row.better.is_some()).collect();
-            names.dedup_by_key(|row| row.measure.clone());
-            let names: Vec<_> = names.iter().map(|row| row.measure.as_str()).collect();
+            let mut names: Vec<&str> = vec![];
+            for row in rows.iter().filter(|row| row.better.is_some()) {
+                if !names.contains(&row.measure.as_str()) {
+                    names.push(&row.measure);
+                }
+            }
             let names = names.join(", ");
             return Err(
                 format!("--require: there is no level '{measure}' (levels: {names})").into(),
@@ -288,11 +340,62 @@ mod tests {
     }
 
     #[test]
+    fn faults_miss_every_level() {
+        let row = |measure: &str, value| Row {
+            group: String::new(),
+            measure: measure.into(),
+            value: Some(value),
+            better: Some("lower".into()),
+            note: String::new(),
+        };
+        let rows = [
+            row("records_without_id", 2.0),
+            row("individuals_in_several_classes", 0.0),
+            row("nloss", 0.1),
+            row("ncp", 0.2),
+            row("nloss", 0.3),
+        ];
+        let said = |levels: &[&str]| {
+            let levels: Vec<_> = levels.iter().map(|text| required(text).unwrap()).collect();
+            missed(&rows, &levels)
+        };
+        assert!(said(&[]).unwrap().is_empty());
+        let found = said(&["ncp=1"]).unwrap();
+        assert!(
+            found.len() == 1 && found[0].starts_with("records_without_id is 2, "),
+            "{found:?}"
+        );
+        assert!(said(&["ncp=1", "records_without_id=2"]).unwrap().is_empty());
+        assert_eq!(said(&["ncp=1", "records_without_id=1"]).unwrap().len(), 1);
+        // Each name once, also where other rows are between.
+        let unknown = said(&["nothing=1"]).unwrap_err().to_string();
+        assert_eq!(unknown.matches("nloss").count(), 1, "{unknown}");
+    }
+
+    #[test]
+    fn domains_and_shares_are_read() {
+        assert_eq!(
+            domain("sex = F, M"),
+            Ok(("sex".to_owned(), vec!["F".to_owned(), "M".to_owned()]))
+        );
+        for wrong in ["age", "=1", "age=", "age=1,,2"] {
+            assert!(domain(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(share("0.40"), Ok("0.40".to_owned()));
+        for wrong in ["0", "1.1", "-0.5", "1e-1", "nan", "", "."] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn sql_is_quoted() {
         let mut arguments = Arguments::default();
         arguments.text("id", Some("o'id"));
         arguments.texts("qi", &["a".into(), "b".into()]);
         arguments.plain("l", Some(3));
         assert_eq!(arguments.0, ", id => 'o''id', qi => ['a', 'b'], l => 3");
+        let mut arguments = Arguments::default();
+        arguments.lists("domain", &[("age".into(), vec!["0".into(), "9".into()])]);
+        assert_eq!(arguments.0, ", domain => MAP {'age': ['0', '9']}");
     }
 }

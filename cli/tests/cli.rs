@@ -688,6 +688,23 @@ fn audit_of_a_table_made_elsewhere() {
     assert_eq!(value("k_records"), Some(4.0));
     assert_eq!(value("vulnerable_classes"), Some(0.0));
 
+    // Under (0.5, 0.5) the class of one person is not even identity-reserved; nobody is vulnerable.
+    let shares = ["--alpha", "0.5", "--beta", "0.5", "--memory-limit", "64m"];
+    let output = by(&["--id", "who"], &shares);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed = stdout(&output);
+    assert!(
+        printed.contains("satisfy IR (0.5, 0.5)-anonymity"),
+        "{printed}"
+    );
+    let tiny = by(&["--id", "who"], &["-m", "1k"]);
+    assert_eq!(tiny.status.code(), Some(1));
+    assert!(
+        stderr(&tiny).contains("Resources exhausted"),
+        "{}",
+        stderr(&tiny)
+    );
+
     let output = by(&["--id", "who"], &["--require", "kk=4"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("there is no level 'kk'"));
@@ -698,7 +715,15 @@ fn audit_of_a_table_made_elsewhere() {
         "{}",
         stderr(&output)
     );
-    for wrong in [&["--require", "k"][..], &["--format", "xml"], &["--k", "3"]] {
+    for wrong in [
+        &["--require", "k"][..],
+        &["--format", "xml"],
+        &["--k", "3"],
+        &["--alpha", "0.5"],
+        &["--alpha", "0.5", "--beta", "2"],
+        &["--alpha", "0.5", "--beta", "0.5", "--l", "2"],
+        &["--memory-limit", "much"],
+    ] {
         assert_eq!(
             by(&["--id", "who"], wrong).status.code(),
             Some(2),
@@ -706,6 +731,37 @@ fn audit_of_a_table_made_elsewhere() {
         );
     }
     assert_eq!(by(&[], &[]).status.code(), Some(2), "no id");
+}
+
+#[test]
+fn faults_miss_every_required_level() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let audit = |text: &str, more: &[&str]| {
+        let file = folder.path().join("published.csv");
+        fs::write(&file, text).expect("a file");
+        let file = file.to_str().expect("a path");
+        let roles = ["--id", "who", "--qi", "age", "--sensitive", "disease"];
+        anonymize(&[&["audit", file][..], &roles, more].concat())
+    };
+    let nameless = "who,age,disease\n1,30,Flu\n2,30,HIV\n,30,Cancer\n,30,Asthma\n";
+    let output = audit(nameless, &["--require", "k=2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("error: records_without_id is 2, "),
+        "{said}"
+    );
+    let allowed = ["--require", "k=2", "--require", "records_without_id=2"];
+    assert_eq!(audit(nameless, &allowed).status.code(), Some(0));
+    assert_eq!(audit(nameless, &[]).status.code(), Some(0));
+    let twice = "who,age,disease\n1,30,Flu\n2,30,HIV\n1,40,Flu\n3,40,HIV\n";
+    let output = audit(twice, &["--require", "k=2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("error: individuals_in_several_classes is 1, "),
+        "{said}"
+    );
 }
 
 #[test]
@@ -777,6 +833,40 @@ fn compare_two_tables() {
     let output = by(&["--require", "nloss=0.7"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("0.6667"), "{}", stdout(&output));
+    // Of a domain from 20 to 40 they lose a quarter: (2 · 1/4 + 1) / 3.
+    let output = by(&["--domain", "age=20,40", "--memory-limit", "64m"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("0.5000"), "{}", stdout(&output));
+    // Everybody shows the label above the own disease, which stands for two of three.
+    let diseases = folder.path().join("diseases.csv");
+    fs::write(&diseases, "x;bad;*\ny;bad;*\nz;*\n").expect("a file");
+    let diseases = format!("disease={}", diseases.to_str().expect("a path"));
+    let broad = folder.path().join("broad.csv");
+    fs::write(&broad, "name,age,disease\na,30,bad\nb,35,bad\nc,40,z\n").expect("a file");
+    let same = [
+        "compare",
+        paths[0],
+        broad.to_str().expect("a path"),
+        "--id",
+        "name",
+        "--same-ids",
+        "--qi",
+        "age",
+        "--sensitive",
+        "disease",
+        "--hierarchy",
+        &diseases,
+    ];
+    let output = anonymize(&same);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed = stdout(&output);
+    let own = printed
+        .lines()
+        .find(|line| line.contains("sa_ncp_original"));
+    assert!(own.is_some_and(|line| line.contains("0.4444")), "{printed}");
+    for wrong in [&["--domain", "age"][..], &["--domain", "age="]] {
+        assert_eq!(by(wrong).status.code(), Some(2), "{wrong:?}");
+    }
     let audited = anonymize(&[
         "audit",
         paths[1],
