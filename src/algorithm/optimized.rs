@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   who is near whom                                      (cloud)
-//!   classes around the individuals with the most records  (start)        or those of DAnonyIR, if they lose less
+//!   classes around the individuals with the most records  (start)        also by a stricter model, where there is one;
+//!                                                                         or those of DAnonyIR, if they lose less
 //!   small changes that lose less while the model holds    (search: chain, regroup)
 //! ```
 //!
@@ -95,12 +96,23 @@ impl Algorithm for Optimized {
         let points = shape.points();
         let mut cloud = Cloud::new(&shape, &points, block.len());
         let neighbours = cloud.neighbours(looks(block), cancel)?;
+        let stricter = model.stricter().map(|model| (model, cloud.clone()));
         let mut groups = Groups::new(block, &shape, &points);
         let mut judge = Judge::new(block, model);
         start::grow(&mut groups, &mut cloud, &mut judge, cancel)?;
         drop(cloud);
         let mut search = Search::new(groups, judge, neighbours, cancel);
         search.place(0, false)?;
+        if let Some((model, mut cloud)) = stricter {
+            let mut groups = Groups::new(block, &shape, &points);
+            let mut judge = Judge::new(block, model.as_ref());
+            start::grow(&mut groups, &mut cloud, &mut judge, cancel)?;
+            let first = std::mem::replace(&mut search.groups, groups);
+            search.place(0, false)?;
+            if first.total() <= search.groups.total() {
+                search.groups = first;
+            }
+        }
 
         let printed = Danonyir::new().form_classes(block, model, cancel)?;
         let left = printed.suppressed.len();

@@ -135,6 +135,14 @@ impl Model for AlphaBeta {
         }
         Ok(())
     }
+
+    /// With α above one half an individual with very many records is content with a few who have few and nothing in common
+    /// with it. They are soon used up, and then β is hard to meet for whoever is left. With one half it must share a class
+    /// with others like itself.
+    fn stricter(&self) -> Option<Box<dyn Model>> {
+        let half = Ratio::new(1, 2).filter(|half| self.of == Of::Individuals && *half < self.alpha);
+        half.map(|alpha| Box::new(Self { alpha, ..*self }) as Box<dyn Model>)
+    }
 }
 
 /// Counts of a class (Wang 2018, Algorithm 6, with |Q| and n_Q after the addition, E3 in docs/papers.md).
@@ -236,6 +244,22 @@ mod tests {
             tally.add(member(fingerprint));
         }
         tally.helps(member(fingerprint))
+    }
+
+    #[test]
+    fn a_stricter_model_has_half_of_the_records() {
+        let stricter = |entry: &ModelEntry, alpha: &str| {
+            let mut parameters = Parameters::default();
+            for (parameter, share) in entry.parameters.iter().zip([alpha, "0.4"]) {
+                parameters.set(parameter.name, parameter.parse(share).unwrap());
+            }
+            let model = (entry.build)(&parameters).unwrap();
+            model.stricter().map(|model| model.describe())
+        };
+        let half = "EIR (0.5, 0.4)-anonymity".to_owned();
+        assert_eq!(stricter(&EIR_ENTRY, "0.7"), Some(half));
+        assert_eq!(stricter(&EIR_ENTRY, "0.5"), None);
+        assert_eq!(stricter(&IR_ENTRY, "0.7"), None);
     }
 
     #[test]

@@ -33,6 +33,13 @@ pub trait Model: Debug + Send + Sync {
 
     /// Whether any class can be formed from these members; if not, which parameter value could be.
     fn feasible(&self, members: &mut dyn Iterator<Item = Member<'_>>) -> Result<(), Infeasible>;
+
+    /// A stricter model whose classes are worth a try as well, if there is one: where small classes are valid, those formed
+    /// first use up the members that the others need. Decides nothing about privacy: whatever satisfies the stricter
+    /// model satisfies this one.
+    fn stricter(&self) -> Option<Box<dyn Model>> {
+        None
+    }
 }
 
 /// What a model counts in one class, updated member by member.

@@ -13,6 +13,7 @@ const NEIGHBOURS: usize = 12;
 const NONE: u32 = u32::MAX;
 
 /// Individuals in a tree. Each node knows the words that cover all of its individuals who are still there.
+#[derive(Clone)]
 pub(super) struct Cloud<'a> {
     shape: &'a Shape<'a>,
     points: &'a [u64],
