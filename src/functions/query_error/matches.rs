@@ -101,12 +101,26 @@ impl Bits {
             .zip(&values[2..])
             .map(|(column, array)| column.read(array).map_err(unreadable))
             .collect::<Result<Vec<_>>>()?;
+        let narrow = |matched: &mut [u64], column: usize, row: usize| {
+            let bits = self.columns[column].bits(codes[column][row]);
+            matched.iter_mut().zip(bits).for_each(|(m, b)| *m &= b);
+        };
+        // The records of an individual often stand together, and differ in the last column only.
+        let last = self.columns.len().saturating_sub(1);
+        let mut most = vec![u64::MAX; self.words];
         let mut matched = vec![0u64; self.words];
         for row in 0..values[0].len() {
-            matched.fill(u64::MAX);
-            for (column, codes) in self.columns.iter().zip(&codes) {
-                let bits = column.bits(codes[row]);
-                matched.iter_mut().zip(bits).for_each(|(m, b)| *m &= b);
+            if row == 0
+                || codes[..last]
+                    .iter()
+                    .any(|codes| codes[row] != codes[row - 1])
+            {
+                most.fill(u64::MAX);
+                (0..last).for_each(|column| narrow(&mut most, column, row));
+            }
+            matched.copy_from_slice(&most);
+            if last < self.columns.len() {
+                narrow(&mut matched, last, row);
             }
             visit(row, &matched);
         }
