@@ -21,11 +21,12 @@ mod sweep;
 mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use self::measure::Measure;
 use self::sweep::Sweeper;
 use super::judge::Judge;
-use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
+use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Crew, Danonyir};
 use crate::model::{Model, Parameter, ParameterKind};
 use crate::table::{Block, QuasiIdentifier};
 
@@ -52,8 +53,8 @@ pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
 /// So many cuts of one class are tried before it is left as it is.
 const TRIES: usize = 64;
 
-/// A class with fewer individuals is not worth a thread of its own.
-const WORTH_A_THREAD: usize = 4096;
+/// A part with fewer individuals is not worth a thread of its own.
+const WORTH_A_THREAD: usize = 2048;
 
 /// Best cut.
 ///
@@ -63,10 +64,10 @@ const WORTH_A_THREAD: usize = 4096;
 ///
 /// # Runtime
 /// O(d² · n log n) for n individuals and d columns where cuts are even.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct BestCut {
     measure: Measure,
-    threads: usize,
+    crew: Option<Arc<Crew>>,
 }
 
 impl BestCut {
@@ -74,7 +75,7 @@ impl BestCut {
     pub fn records() -> Self {
         Self {
             measure: Measure::Records,
-            threads: 1,
+            crew: None,
         }
     }
 
@@ -82,13 +83,16 @@ impl BestCut {
     pub fn ncp() -> Self {
         Self {
             measure: Measure::Individuals,
-            threads: 1,
+            crew: None,
         }
     }
 
-    /// With so many threads for one block. The classes are the same.
-    pub fn with_threads(self, threads: usize) -> Self {
-        Self { threads, ..self }
+    /// With the free threads of a crew, in which whoever calls has a seat already. The classes are the same.
+    pub fn with_crew(self, crew: Arc<Crew>) -> Self {
+        Self {
+            crew: Some(crew),
+            ..self
+        }
     }
 }
 
@@ -103,8 +107,8 @@ impl Algorithm for BestCut {
         let everybody: Vec<u32> = (0..block.len() as u32).collect();
         let mut judge = Judge::new(block, model);
         if judge.accepts(&everybody) {
-            let mut classes =
-                Run::new(block, model, self.measure, judge).form(self.threads, cancel)?;
+            let run = Run::new(block, model, self.measure, judge);
+            let mut classes = run.form(self.crew.as_deref(), cancel)?;
             classes.sort_unstable_by_key(|class| class.first().copied());
             return Ok(Classes {
                 classes,
@@ -164,57 +168,56 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A run over the individuals from a place on, which this one then lacks.
-    fn split_off(&mut self, at: usize) -> Self {
-        let individuals = self.individuals - at;
-        self.individuals = at;
+    /// A run over the individuals of one class.
+    fn part(&self, class: Range<usize>) -> Self {
+        let sorted = self
+            .sorted
+            .iter()
+            .map(|order| order[class.clone()].to_vec());
         Self {
             judge: Judge::new(self.block, self.model),
             sweeper: Sweeper::new(self.block, self.measure),
-            individuals,
-            sorted: self
-                .sorted
-                .iter_mut()
-                .map(|order| order.split_off(at))
-                .collect(),
+            individuals: class.len(),
+            sorted: sorted.collect(),
             cuts: vec![],
             left: vec![false; self.block.len()],
-            buffer: vec![0; individuals],
+            buffer: vec![0; class.len()],
             ..*self
         }
     }
 
-    /// The classes, on so many threads.
-    fn form(mut self, threads: usize, cancel: &Cancel) -> Result<Vec<Vec<u32>>, Cancelled> {
+    /// The classes, with the help of the free threads of a crew: each takes over a large part of a cut.
+    fn form(mut self, crew: Option<&Crew>, cancel: &Cancel) -> Result<Vec<Vec<u32>>, Cancelled> {
         let mut classes = vec![];
         let mut open: Vec<Range<usize>> = std::iter::once(0..self.individuals).collect();
-        while let Some(class) = open.pop() {
-            cancel.check()?;
-            match self.split(class.clone()) {
-                Some(at) if threads > 1 && class.len() >= WORTH_A_THREAD => {
-                    return self.form_both(at, threads, cancel);
-                }
-                Some(at) => open.extend([class.start..at, at..class.end]),
-                None => classes.push(self.members(class)),
-            }
-        }
-        Ok(classes)
-    }
-
-    /// The classes of both parts of a cut through all individuals, at the same time.
-    fn form_both(
-        mut self,
-        at: usize,
-        threads: usize,
-        cancel: &Cancel,
-    ) -> Result<Vec<Vec<u32>>, Cancelled> {
-        let right = self.split_off(at);
         std::thread::scope(|scope| {
-            let right = scope.spawn(|| right.form(threads / 2, cancel));
-            let mut classes = self.form(threads - threads / 2, cancel)?;
-            match right.join() {
-                Ok(more) => classes.append(&mut more?),
-                Err(cause) => std::panic::resume_unwind(cause),
+            let mut others = vec![];
+            while let Some(class) = open.pop() {
+                cancel.check()?;
+                let Some(at) = self.split(class.clone()) else {
+                    classes.push(self.members(class));
+                    continue;
+                };
+                open.push(class.start..at);
+                let seat = crew
+                    .filter(|_| class.end - at >= WORTH_A_THREAD)
+                    .and_then(Crew::take_free);
+                match seat {
+                    Some(seat) => {
+                        let part = self.part(at..class.end);
+                        others.push(scope.spawn(move || {
+                            let _seat = seat;
+                            part.form(crew, cancel)
+                        }));
+                    }
+                    None => open.push(at..class.end),
+                }
+            }
+            for other in others {
+                match other.join() {
+                    Ok(more) => classes.append(&mut more?),
+                    Err(cause) => std::panic::resume_unwind(cause),
+                }
             }
             Ok(classes)
         })

@@ -103,23 +103,6 @@ impl Localpk {
         }
     }
 
-    /// As [`Localpk::new`], with the widest column first.
-    pub fn widest_first() -> Self {
-        Self {
-            first: First::Widest,
-            ..Self::new()
-        }
-    }
-
-    /// The algorithm as printed, as far as that is safe and decided: whole children go back, the smallest first (P5),
-    /// and the widest column comes first (P7). The reference for tests and benchmarks.
-    pub fn printed() -> Self {
-        Self {
-            first: First::Widest,
-            ways: &[Back::Children],
-        }
-    }
-
     /// The columns in which a group may be specialized, in the order in which they are tried; at a tie their own.
     fn columns(&self, splitter: &mut Splitter<'_>, trees: &[Tree], group: &Group) -> Vec<usize> {
         let may = |c: &usize| {

@@ -2,23 +2,23 @@
 //! individuals that knowing some of a person's values does not single out its record.
 //!
 //! ```text
-//!   fingerprints of leaves ──► Partition (k) ──► Generalized ──► Catalogue, KlDiversity ──► classes
-//!     {a1, a2, b2}                               {A, b2}          what can be confused        (l)
+//!   fingerprints of leaves ──► SensitiveStep (k) ──► Generalized ──► Catalogue, KlDiversity ──► classes
+//!     {a1, a2, b2}             Partition             {A, b2}         what can be confused       (l)
 //! ```
 
 mod even;
-mod loss;
 mod occurrence;
 mod partition;
 mod prepare;
 mod rmr;
+mod step;
 
 #[cfg(test)]
 mod tests;
 
 pub use even::even;
-pub use loss::{SensitiveLoss, sensitive_loss};
 pub use occurrence::co_occurrence;
-pub use partition::{Generalized, Partition, UNPUBLISHED};
+pub use partition::Partition;
 pub use prepare::{Failure, Prepared, Refusal, prepare};
 pub use rmr::{Cluster, Rmr};
+pub use step::{Generalized, SensitiveStep, UNPUBLISHED};

@@ -20,55 +20,40 @@ mod signature;
 use std::cmp::Reverse;
 
 use self::signature::Signatures;
+use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
 use crate::table::{Fingerprints, Hierarchy, ROOT};
-
-/// The number of an individual that publishes nothing.
-pub const UNPUBLISHED: u32 = u32::MAX;
 
 /// Partition.
 ///
 /// # Guarantee
-/// Every published fingerprint is that of at least k individuals. Every value of an individual lies below a node of its
-/// published fingerprint, and every node has a value of the individual below it.
+/// That of every [`SensitiveStep`].
 ///
 /// # Runtime
 /// O(v · h) for v values of all individuals and a hierarchy of height h, times the cost of a look-up in a hash table: a
 /// node is drilled down once per individual.
-#[derive(Debug, Clone, Copy)]
-pub struct Partition {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Partition;
+
+impl SensitiveStep for Partition {
+    fn generalize(
+        &self,
+        k: usize,
+        fingerprints: &Fingerprints,
+        tree: &Hierarchy,
+        cancel: &Cancel,
+    ) -> Result<Generalized, Cancelled> {
+        Run { k: k.max(1) }.generalize(fingerprints, tree, cancel)
+    }
+}
+
+/// One run: every published fingerprint is to be shared by at least `k` individuals.
+struct Run {
     k: usize,
 }
 
-/// What Partition made of fingerprints.
-#[derive(Debug, Clone)]
-pub struct Generalized {
-    /// The different published fingerprints, as nodes of the hierarchy.
-    pub sets: Fingerprints,
-    /// The number of each individual's published fingerprint, or [`UNPUBLISHED`].
-    pub of: Vec<u32>,
-}
-
-impl Generalized {
-    /// The number of individuals with each published fingerprint.
-    pub fn sizes(&self) -> Vec<usize> {
-        let mut sizes = vec![0; self.sets.len()];
-        for set in self.of.iter().filter(|set| **set != UNPUBLISHED) {
-            sizes[*set as usize] += 1;
-        }
-        sizes
-    }
-}
-
-impl Partition {
-    /// Every published fingerprint is to be shared by at least `k` individuals.
-    pub fn new(k: usize) -> Self {
-        Self { k: k.max(1) }
-    }
-
-    /// Generalizes fingerprints of leaf positions. Individuals without values publish nothing; if fewer than k are left,
-    /// nobody does.
-    pub fn generalize(
+impl Run {
+    fn generalize(
         &self,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,

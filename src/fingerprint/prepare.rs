@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Generalized, Partition, UNPUBLISHED};
+use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
 use crate::model::{Catalogue, KlDiversity, Member, ParameterError, Parameters, Shares, Value};
 use crate::table::{Fingerprints, Hierarchy};
@@ -32,9 +32,10 @@ pub struct Refusal {
     pub largest_value_l: Option<u64>,
 }
 
-/// Generalizes fingerprints of leaf positions by k, and tests that the whole table satisfies the model: if it did not,
+/// Generalizes fingerprints of leaf positions by k with a sensitive step, and tests that the whole table satisfies the model: if it did not,
 /// cutting it into classes could not begin, and the printed algorithm would publish it as it is.
 pub fn prepare(
+    step: &dyn SensitiveStep,
     parameters: &Parameters,
     fingerprints: &Fingerprints,
     tree: &Arc<Hierarchy>,
@@ -42,7 +43,7 @@ pub fn prepare(
 ) -> Result<Result<Prepared, Refusal>, Failure> {
     let (k, l) = (parameters.integer("k")?, parameters.integer("l")?);
     let value_l = parameters.integer("value_l").ok();
-    let attempt = |k: u64| attempt(parameters, k, fingerprints, tree, cancel);
+    let attempt = |k: u64| attempt(step, parameters, k, fingerprints, tree, cancel);
     let prepared = attempt(k)?;
     let shares = prepared.shares;
     let values_work = shares.individuals == 0 || shares.largest_value_l() >= value_l.unwrap_or(1);
@@ -66,14 +67,15 @@ pub fn prepare(
 }
 
 fn attempt(
+    step: &dyn SensitiveStep,
     parameters: &Parameters,
     k: u64,
     fingerprints: &Fingerprints,
     tree: &Arc<Hierarchy>,
     cancel: &Cancel,
 ) -> Result<Prepared, Failure> {
-    let partition = Partition::new(usize::try_from(k).unwrap_or(usize::MAX));
-    let generalized = partition.generalize(fingerprints, tree, cancel)?;
+    let share = usize::try_from(k).unwrap_or(usize::MAX);
+    let generalized = step.generalize(share, fingerprints, tree, cancel)?;
     let catalogue = Catalogue::new(Arc::clone(tree), generalized.sets.clone());
     let mut parameters = parameters.clone();
     parameters.set("k", Value::Integer(k));

@@ -39,9 +39,23 @@ fn parameters(k: u64, l: u64) -> Parameters {
 }
 
 fn generalize(k: usize, fingerprints: &Fingerprints, tree: &Hierarchy) -> Generalized {
-    Partition::new(k)
-        .generalize(fingerprints, tree, &Cancel::default())
+    Partition
+        .generalize(k, fingerprints, tree, &Cancel::default())
         .unwrap()
+}
+
+/// The number of individuals with each published fingerprint.
+fn sizes(generalized: &Generalized) -> Vec<usize> {
+    let of = |set: u32| generalized.of.iter().filter(|own| **own == set).count();
+    (0..generalized.sets.len() as u32).map(of).collect()
+}
+
+/// What a node loses, in leaves: nothing if it is one.
+fn lost_leaves(tree: &Hierarchy, node: u32) -> u64 {
+    match tree.size(node) {
+        1 => 0,
+        size => u64::from(size),
+    }
 }
 
 /// The published labels of each individual.
@@ -66,16 +80,26 @@ fn the_running_example_gives_figure_3c() {
         ["A b2", "B", "B", "C", "A b2", "C"]
     );
     // M3: Bob's two diseases of A are one published value, as Daisy's one is.
-    assert_eq!(generalized.sizes(), [2, 2, 2]);
+    assert_eq!(sizes(&generalized), [2, 2, 2]);
     // M9: printed 20 %; 25 % per published value, 26.67 % per original value.
-    let loss = sensitive_loss(&patients, taxonomy.tree(), &generalized);
-    assert_eq!((loss.published_leaves, loss.published_values), (12, 8));
-    assert_eq!(
-        (loss.original_leaves, loss.original_values, loss.leaves),
-        (16, 10, 6)
-    );
-    assert!((loss.per_published_value() - 0.25).abs() < 1e-12);
-    assert!((loss.per_original_value() - 4.0 / 15.0).abs() < 1e-12);
+    let tree = taxonomy.tree();
+    let (mut published, mut original) = ((0, 0), (0, 0));
+    for (individual, leaves) in PATIENTS.iter().enumerate() {
+        let nodes = generalized.sets.of(generalized.of[individual]);
+        for node in nodes {
+            published = (published.0 + lost_leaves(tree, *node), published.1 + 1);
+        }
+        for leaf in *leaves {
+            let above = |node: &&u32| tree.is_below(tree.node_of(*leaf), **node);
+            let lost = nodes
+                .iter()
+                .find(above)
+                .map(|node| lost_leaves(tree, *node));
+            original = (original.0 + lost.unwrap(), original.1 + 1);
+        }
+    }
+    // Of 6 leaves: 12 / (8 · 6) and 16 / (10 · 6).
+    assert_eq!((published, original), ((12, 8), (16, 10)));
 }
 
 /// A hierarchy of ranges of the given widths over so many leaves, with losses by counts in units of `full`.
@@ -112,9 +136,15 @@ fn the_running_example_is_2_3_diverse() {
     let taxonomy = diseases();
     let tree = Arc::new(taxonomy.tree().clone());
     let patients = fingerprints(&PATIENTS);
-    let prepared = prepare(&parameters(2, 3), &patients, &tree, &Cancel::default())
-        .unwrap()
-        .unwrap();
+    let prepared = prepare(
+        &Partition,
+        &parameters(2, 3),
+        &patients,
+        &tree,
+        &Cancel::default(),
+    )
+    .unwrap()
+    .unwrap();
     // Footnote 6: ages 1 to 100, zip codes 10001 to 30000.
     let age = [18, 14, 21, 16, 27, 28].map(|age| age - 1);
     let zip = [12000, 13000, 21000, 14000, 22000, 21000].map(|zip| zip - 10001);
@@ -177,8 +207,8 @@ fn individuals_without_values_and_too_few_individuals() {
     let cancel = Cancel::default();
     cancel.cancel();
     assert!(
-        Partition::new(2)
-            .generalize(&fingerprints(&some), taxonomy.tree(), &cancel)
+        Partition
+            .generalize(2, &fingerprints(&some), taxonomy.tree(), &cancel)
             .is_err()
     );
 }
@@ -203,9 +233,15 @@ fn what_cannot_be_reached_is_refused_with_what_can() {
         if let Some(value_l) = value_l {
             parameters.set("value_l", Value::Integer(value_l));
         }
-        prepare(&parameters, &fingerprints(sets), &tree, &Cancel::default())
-            .unwrap()
-            .map(|p| p.shares)
+        prepare(
+            &Partition,
+            &parameters,
+            &fingerprints(sets),
+            &tree,
+            &Cancel::default(),
+        )
+        .unwrap()
+        .map(|p| p.shares)
     };
     assert!(attempt(2, 3, None, &PATIENTS).is_ok());
     // Three fingerprints of two each.
@@ -310,7 +346,8 @@ proptest! {
         prop_assert!(shared.values().all(|n| *n >= k));
         prop_assert_eq!(shared.len(), generalized.sets.len());
         if k == 1 {
-            prop_assert_eq!(sensitive_loss(&fingerprints, &tree, &generalized).published_leaves, 0);
+            let sets = (0..generalized.sets.len() as u32).map(|set| generalized.sets.of(set));
+            prop_assert!(sets.flatten().all(|node| lost_leaves(&tree, *node) == 0));
         }
     }
 
@@ -323,7 +360,7 @@ proptest! {
             parameters.set("value_l", Value::Integer(value_l));
         }
         let attempt = |parameters: &Parameters| {
-            prepare(parameters, &fingerprints, &tree, &Cancel::default()).unwrap()
+            prepare(&Partition, parameters, &fingerprints, &tree, &Cancel::default()).unwrap()
         };
         match attempt(&parameters) {
             Ok(prepared) => {
@@ -462,7 +499,9 @@ proptest! {
         let model = (crate::model::find("ir_k_anonymity").unwrap().build)(&given).unwrap();
         let classes = BestCut::ncp().form_classes(&block, model.as_ref(), &Cancel::default()).unwrap();
         let delta = crate::model::Ratio::new(delta, 10).unwrap();
-        let clusters = Rmr::new(k, m, delta).anonymize(&block, &classes, &tree, &Cancel::default()).unwrap();
+        // Of the 80 values of the column some may not occur.
+        let values = [80];
+        let clusters = Rmr::new(k, m, delta).anonymize(&block, &values, &classes, &tree, &Cancel::default()).unwrap();
         let members: usize = clusters.iter().map(|cluster| cluster.members.len()).sum();
         prop_assert_eq!(members, sets.len() - classes.suppressed.len());
         prop_assert!(clusters.len() <= classes.classes.len());
@@ -479,14 +518,89 @@ proptest! {
                 }
             }
         }
-        if clusters.len() > 1 && clusters.len() < classes.classes.len() {
-            let loss = |cluster: &Cluster| {
-                crate::table::Region::covering(&block, &cluster.members).map_or(0, |r| r.loss() * cluster.members.len() as u64)
+        // Whoever is merged loses values by count: b − a + 1 of 80, and nothing if that is one.
+        if clusters.len() < classes.classes.len() {
+            let count = |cluster: &Cluster| match cluster.members.iter().max().unwrap() - cluster.members.iter().min().unwrap() {
+                0 => 0,
+                width => cluster.members.len() as u64 * u64::from(width + 1),
             };
-            let lost: u64 = clusters.iter().map(loss).sum();
-            prop_assert!(delta.at_least(lost, members as u64 * block.full()));
+            let lost: u64 = clusters.iter().map(count).sum();
+            prop_assert!(delta.at_least(lost, members as u64 * 80));
         }
     }
+}
+
+/// Another sensitive step: who has a value of one branch publishes all branches it has values of, if k do, and else the
+/// root. What follows takes it as it takes Partition.
+#[derive(Debug)]
+struct Branches;
+
+impl SensitiveStep for Branches {
+    fn generalize(
+        &self,
+        k: usize,
+        fingerprints: &Fingerprints,
+        tree: &Hierarchy,
+        _: &Cancel,
+    ) -> Result<Generalized, crate::algorithm::Cancelled> {
+        let branch = |leaf: &u32| {
+            let node = tree.node_of(*leaf);
+            tree.up(node, tree.depth(node).saturating_sub(1))
+        };
+        let of = |i: u32| -> Vec<u32> {
+            let mut nodes: Vec<u32> = fingerprints.of(i).iter().map(branch).collect();
+            nodes.dedup();
+            nodes
+        };
+        let all = 0..fingerprints.len() as u32;
+        let common = |nodes: &Vec<u32>| all.clone().filter(|i| of(*i) == *nodes).count() >= k;
+        let mut known: Vec<Vec<u32>> = vec![];
+        let mut generalized = Generalized {
+            sets: Fingerprints::new(),
+            of: vec![],
+        };
+        for i in all.clone() {
+            let nodes = Some(of(i))
+                .filter(common)
+                .unwrap_or(vec![crate::table::ROOT]);
+            let at = known.iter().position(|other| *other == nodes);
+            generalized.of.push(at.unwrap_or(known.len()) as u32);
+            if at.is_none() {
+                generalized.sets.push(&mut nodes.clone());
+                known.push(nodes);
+            }
+        }
+        Ok(generalized)
+    }
+}
+
+#[test]
+fn the_sensitive_step_can_be_another_one() {
+    let taxonomy = diseases();
+    let tree = Arc::new(taxonomy.tree().clone());
+    let prepare = |step: &dyn SensitiveStep| {
+        let patients = fingerprints(&PATIENTS);
+        prepare(
+            step,
+            &parameters(2, 3),
+            &patients,
+            &tree,
+            &Cancel::default(),
+        )
+        .unwrap()
+        .unwrap()
+    };
+    let (printed, other) = (prepare(&Partition), prepare(&Branches));
+    assert_eq!(
+        labels(&other.generalized, &taxonomy),
+        ["A B", "B", "B", "C", "A B", "C"]
+    );
+    assert_eq!(printed.shares.largest_l(), other.shares.largest_l());
+    let block = block(&other.generalized);
+    let classes = BestCut::ncp()
+        .form_classes(&block, &other.model, &Cancel::default())
+        .unwrap();
+    assert_eq!(classes.classes.concat().len(), 6);
 }
 
 #[test]
@@ -494,6 +608,7 @@ fn members_of_a_published_block_are_numbers() {
     let taxonomy = diseases();
     let tree = Arc::new(taxonomy.tree().clone());
     let prepared = prepare(
+        &Partition,
         &parameters(2, 3),
         &fingerprints(&PATIENTS),
         &tree,

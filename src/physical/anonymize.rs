@@ -1,7 +1,7 @@
 //! [`AnonymizeExec`]: from blocks of individuals to published records.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
@@ -26,7 +26,7 @@ use futures::StreamExt;
 use super::operator::{ascending, column, only_child, properties, show, sliced_size};
 use super::outcome::Outcome;
 use super::release::{self, BlockMetrics};
-use crate::algorithm::Cancel;
+use crate::algorithm::{Cancel, Crew};
 use crate::spec::{BlockSize, Layout, Spec};
 
 /// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
@@ -40,6 +40,8 @@ pub struct AnonymizeExec {
     layout: Arc<Layout>,
     input: Arc<dyn ExecutionPlan>,
     outcome: Arc<Outcome>,
+    /// As many threads as the session has partitions, for all blocks together.
+    crew: OnceLock<Arc<Crew>>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
@@ -61,6 +63,7 @@ impl AnonymizeExec {
             layout,
             input,
             outcome: Arc::new(Outcome::new(partitions)),
+            crew: OnceLock::new(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
         })
@@ -128,7 +131,11 @@ impl ExecutionPlan for AnonymizeExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let batch_size = context.session_config().batch_size();
+        let config = context.session_config();
+        let batch_size = config.batch_size();
+        let threads = config.target_partitions();
+        let crew = self.crew.get_or_init(|| Arc::new(Crew::new(threads)));
+        let crew = Arc::clone(crew);
         let mut blocks = BlockReader {
             reservation: MemoryConsumer::new(format!("AnonymizeExec[{partition}]"))
                 .register(context.memory_pool()),
@@ -150,14 +157,16 @@ impl ExecutionPlan for AnonymizeExec {
             layout: Arc::clone(&self.layout),
             metrics: BlockMetrics::new(&self.metrics, partition),
             cancel: Arc::clone(&cancel),
+            crew: Arc::clone(&crew),
         })?;
         let spec = Arc::clone(&self.spec);
         let stream = async_stream::try_stream! {
             let _cancel_when_dropped = CancelOnDrop(cancel);
             while let Some(block) = blocks.next().await? {
-                let worker = Arc::clone(&work);
+                let (worker, crew) = (Arc::clone(&work), Arc::clone(&crew));
                 let elapsed = baseline.elapsed_compute().clone();
                 let task = SpawnedTask::spawn_blocking(move || {
+                    let _seat = crew.take();
                     let timer = elapsed.timer();
                     let result = worker.run(&block);
                     timer.done();

@@ -120,7 +120,7 @@ const P_SENSITIVE: &str = "anonymize_p_sensitive";
 pub(super) fn default_algorithm(function: &str, hierarchies: bool) -> &'static str {
     let entry = FUNCTIONS.iter().find(|f| f.name == function);
     match entry.map(|f| f.form) {
-        Some(Form::Fingerprints | Form::Combinations) => "best_cut",
+        Some(Form::Combinations) => "best_cut",
         _ if hierarchies && function == P_SENSITIVE => "localpk",
         _ => ALGORITHMS[0].name,
     }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::super::mondrian::tests::{blocks, check, models, named};
@@ -74,7 +76,11 @@ fn threads_change_nothing() {
     for threads in [2, 3, 8] {
         assert_eq!(
             one,
-            run(BestCut::ncp().with_threads(threads), &block, model.as_ref())
+            run(
+                BestCut::ncp().with_crew(Arc::new(Crew::new(threads))),
+                &block,
+                model.as_ref()
+            )
         );
     }
 }

@@ -52,6 +52,7 @@ impl BlockWork for AnatomyWork {
             layout,
             metrics,
             cancel,
+            ..
         } = &self.context;
         let learned: Learned = learned_of(rows)?;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);

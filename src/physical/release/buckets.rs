@@ -87,6 +87,7 @@ impl BlockWork for BucketWork {
             layout,
             metrics,
             cancel,
+            ..
         } = &self.context;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
         let domains = learned_of(rows)?;

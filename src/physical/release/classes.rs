@@ -50,6 +50,7 @@ impl BlockWork for ClassWork {
             layout,
             metrics,
             cancel,
+            ..
         } = &self.context;
         let domains = learned_of(rows)?;
         let individuals = individuals(layout, rows);

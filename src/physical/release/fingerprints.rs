@@ -13,10 +13,12 @@ use datafusion::common::{Result, exec_datafusion_err, internal_err};
 
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, individuals};
-use crate::algorithm::{Algorithm, BestCut, Classes, complete};
+use crate::algorithm::{Algorithm, BestCut, Classes, Crew, complete};
 use crate::coding::{EncodedBlock, Individuals, Published, publish};
 use crate::error;
-use crate::fingerprint::{Failure, Prepared, Refusal, UNPUBLISHED, prepare};
+use crate::fingerprint::{
+    Failure, Partition, Prepared, Refusal, SensitiveStep, UNPUBLISHED, prepare,
+};
 use crate::model::Parameters;
 use crate::spec::{BlockSize, FingerprintRows, Spec, sensitive_tree};
 use crate::table::{Block, Fingerprints, Hierarchy, Taxonomy};
@@ -25,6 +27,7 @@ use crate::verify::{FingerprintRequirement, PublishedFingerprints, verify_finger
 /// Generalizes fingerprints, forms classes of individuals, publishes and verifies them.
 pub(super) struct FingerprintWork {
     context: Context,
+    sensitive_step: Box<dyn SensitiveStep>,
     algorithm: Box<dyn Algorithm>,
     parameters: Parameters,
     requirement: FingerprintRequirement,
@@ -112,7 +115,8 @@ impl FingerprintWork {
             return internal_err!("k and l are required");
         };
         Ok(Self {
-            algorithm: algorithm(spec)?,
+            sensitive_step: Box::new(Partition),
+            algorithm: algorithm(spec, &context.crew)?,
             requirement: FingerprintRequirement {
                 k,
                 l,
@@ -127,7 +131,8 @@ impl FingerprintWork {
     /// The fingerprint step: labels that k individuals share, with the model for classes of them.
     fn prepare(&self, leaves: &Fingerprints) -> Result<Prepared> {
         let Context { spec, cancel, .. } = &self.context;
-        match prepare(&self.parameters, leaves, &self.labels.tree, cancel) {
+        let step = self.sensitive_step.as_ref();
+        match prepare(step, &self.parameters, leaves, &self.labels.tree, cancel) {
             Ok(Ok(prepared)) if prepared.generalized.of.contains(&UNPUBLISHED) => {
                 internal_err!("an individual has no sensitive value")
             }
@@ -191,8 +196,8 @@ impl FingerprintWork {
 }
 
 /// The algorithm for the quasi-identifiers. Best cut lowers what the paper measures, unless the call says otherwise, and
-/// works on a block with all threads, because there are few blocks.
-fn algorithm(spec: &Spec) -> Result<Box<dyn Algorithm>> {
+/// works on a block with all threads that no other block keeps busy, because there are few blocks.
+fn algorithm(spec: &Spec, crew: &Arc<Crew>) -> Result<Box<dyn Algorithm>> {
     let chosen = spec.algorithm()?;
     if spec.algorithm_name() != "best_cut" {
         return Ok(chosen);
@@ -201,8 +206,7 @@ fn algorithm(spec: &Spec) -> Result<Box<dyn Algorithm>> {
         Some("0") => BestCut::records(),
         _ => BestCut::ncp(),
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(Box::new(cut.with_threads(threads)))
+    Ok(Box::new(cut.with_crew(Arc::clone(crew))))
 }
 
 fn refused(

@@ -23,7 +23,7 @@ pub(crate) use self::buckets::checked_rule;
 use self::classes::ClassWork;
 use self::fingerprints::FingerprintWork;
 use self::rmr::RmrWork;
-use crate::algorithm::{Cancel, Classes};
+use crate::algorithm::{Cancel, Classes, Crew};
 use crate::coding::{Individuals, QiColumn, own_values};
 use crate::model::Infeasible;
 use crate::spec::{Form, Layout, Spec};
@@ -59,6 +59,8 @@ pub(super) struct Context {
     pub layout: Arc<Layout>,
     pub metrics: BlockMetrics,
     pub cancel: Arc<Cancel>,
+    /// The threads that all partitions of the operator share.
+    pub crew: Arc<Crew>,
 }
 
 impl Context {

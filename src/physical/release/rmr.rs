@@ -9,7 +9,7 @@ use super::super::block::learned_of;
 use super::fingerprints::{Labels, leaves, with_labels, with_one_record};
 use super::{BlockDone, BlockWork, Context, individuals};
 use crate::algorithm::{Algorithm, Classes};
-use crate::coding::{EncodedBlock, Published, publish};
+use crate::coding::{Domains, EncodedBlock, Ladder, Published, publish};
 use crate::fingerprint::{Cluster, Rmr};
 use crate::model::{Member, Model};
 use crate::spec::sensitive_tree;
@@ -47,7 +47,7 @@ impl RmrWork {
         })
     }
 
-    fn clusters(&self, block: &Block) -> Result<Vec<Cluster>> {
+    fn clusters(&self, block: &Block, values: &[u64]) -> Result<Vec<Cluster>> {
         let cancel = &self.context.cancel;
         let formed = self
             .algorithm
@@ -55,7 +55,7 @@ impl RmrWork {
         formed
             .and_then(|classes| {
                 self.rmr
-                    .anonymize(block, &classes, &self.labels.tree, cancel)
+                    .anonymize(block, values, &classes, &self.labels.tree, cancel)
             })
             .map_err(|_| exec_datafusion_err!("cancelled"))
     }
@@ -93,7 +93,7 @@ impl BlockWork for RmrWork {
         encoded.block.set_fingerprints(leaves(&individuals));
 
         let timer = metrics.forming.timer();
-        let clusters = self.clusters(&encoded.block)?;
+        let clusters = self.clusters(&encoded.block, &values(&ladders, &domains))?;
         timer.done();
         let (sets, of) = numbered(&clusters, encoded.block.len());
         let classes = classes(clusters, &of);
@@ -126,6 +126,16 @@ impl BlockWork for RmrWork {
             infeasible,
         })
     }
+}
+
+/// How many values each column may have: the leaves of a given hierarchy, else what the whole table's domain has.
+fn values(ladders: &[Option<Ladder>], domains: &Domains) -> Vec<u64> {
+    let columns = ladders.iter().zip(&domains.0);
+    let values = columns.map(|(ladder, domain)| match ladder {
+        Some(Ladder::Tree(taxonomy)) => u64::from(taxonomy.tree().leaves()),
+        _ => domain.steps() + 1,
+    });
+    values.collect()
 }
 
 /// The different published fingerprints, and the number of each individual's.
