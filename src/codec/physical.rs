@@ -104,14 +104,8 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 )));
             }
             Message::Classes(spec) => {
-                let [records, values @ ..] = inputs else {
-                    return internal_err!("Classes cannot have no input");
-                };
-                return Ok(Arc::new(ClassesExec::try_new(
-                    Arc::new(spec),
-                    Arc::clone(records),
-                    values.first().cloned(),
-                )?));
+                let inputs = inputs.to_vec();
+                return Ok(Arc::new(ClassesExec::try_new(Arc::new(spec), inputs)?));
             }
         };
         let spec = Arc::new(message.spec);

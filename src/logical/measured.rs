@@ -40,7 +40,7 @@ pub struct MeasuredNode<S: Measured> {
 }
 
 /// The measured classes of a published table, one row each. Its first input is the table's records by class, the
-/// second, where there is one, its sensitive values.
+/// second, where there is one, its sensitive values, the third the hierarchy of these.
 pub type ClassesNode = MeasuredNode<ClassesSpec>;
 
 /// Individuals of another table, and the published classes that cover them, counted. Its inputs are the individuals, the
@@ -63,7 +63,10 @@ impl Measured for ClassesSpec {
     }
 
     fn takes(&self, inputs: usize) -> bool {
-        (1..=2).contains(&inputs)
+        match self.labels {
+            true => inputs == 3,
+            false => (1..=2).contains(&inputs),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use datafusion::arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
 use super::ClassKey;
-use crate::verify::{Answer, Measures, Minimum, Ratio, Requirement};
+use crate::verify::{Answer, Measures, Minimum, Ratio, Related, Requirement};
 
 /// How classes are measured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,6 +30,10 @@ pub struct ClassesSpec {
     pub c: (u64, u64),
     /// Whether the sensitive values have categories.
     pub categories: bool,
+    /// The share of a class's individuals with a known value beyond which one category stands out, as it was written.
+    pub max_category_share: Option<String>,
+    /// Whether the sensitive values are labels of a hierarchy, which is then the third input.
+    pub labels: bool,
     /// The pair of models by which a class may be vulnerable.
     pub versus: Option<Versus>,
     pub(crate) key: ClassKey,
@@ -82,6 +86,10 @@ pub(crate) struct ClassRow {
     pub eir_l: Option<Minimum>,
     /// Whether the plain and the enhanced model hold.
     pub versus: Option<(Answer, Answer)>,
+    /// Whether one category has too large a share, if there is a bound.
+    pub category_stands_out: Option<bool>,
+    /// What the labels tell, if the values are some.
+    pub related: Option<Related>,
     pub fingerprints: Vec<u64>,
 }
 
@@ -155,10 +163,17 @@ columns! {
     "categories": Count(row) = row.measures.categories.and_then(count),
     "category_share": Share(row) = row.measures.categories
         .and_then(|_| share(row.measures.most_individuals_in_a_category, row.measures.individuals)),
-    "category": Count(row) = row.measures.most_sensitive_category.and_then(count),
-    "known_records": Count(row) = count(row.measures.records_with_a_value),
+    "category": Count(row) = row.measures.modal_category.and_then(count),
+    "category_individuals": Count(row) = count(row.measures.individuals_in_modal_category),
+    "category_records": Count(row) = count(row.measures.records_in_modal_category),
+    "category_stands_out": Truth(row) = row.category_stands_out,
     "weight": Count(row) = row.measures.categories.and_then(|_| count(row.measures.weight)),
     "unique_fingerprints": Count(row) = count(row.measures.unique_fingerprints),
+    "fewest_in_common": Count(row) = count(row.measures.fewest_with_a_fingerprint),
+    "fingerprint_l": Count(row) = row.related
+        .and_then(|related| count(row.measures.individuals.checked_div(related.alike)?)),
+    "related_share": Share(row) = row.related
+        .and_then(|related| share(related.related, row.measures.individuals)),
     "unique_record_counts": Count(row) = count(row.measures.unique_record_counts),
     "individuals_without_value": Count(row) = count(row.measures.individuals_without_value),
     "duplicate_records": Count(row) = count(row.measures.duplicate_records),

@@ -1,11 +1,13 @@
 //! [`ClassesExec`]: measures the classes of a published table.
 
+mod whole;
+
 use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
-use datafusion::arrow::compute::{concat_batches, sort_to_indices, take};
-use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
+use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_err};
@@ -22,23 +24,25 @@ use datafusion::physical_plan::{
     InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
-use hashbrown::HashMap;
 use tokio::sync::OnceCell;
 
+use self::whole::Whole;
 use super::operator::{ascending, column, properties, show, sliced_size};
 use crate::error;
 use crate::measure::{ClassRow, ClassRows, ClassesSpec, class_schema};
-use crate::verify::{Measurer, Published, Reference, comparable_rows, eir_l};
+use crate::verify::{Class, Labels, Measurer, Published, Ratio, eir_l};
 
 /// Gives one row of figures for each class of a published table.
 ///
 /// The first child's records come partitioned and sorted by class. The second child, where there is one, is the
-/// sensitive values of the whole table with their number of records, read once. Memory is bounded by the largest class.
+/// sensitive values of the whole table with their number of records, the third the hierarchy of these; both are read once.
+/// Memory is bounded by the largest class, the different sensitive values and the hierarchy.
 #[derive(Debug)]
 pub struct ClassesExec {
     spec: Arc<ClassesSpec>,
     records: Arc<dyn ExecutionPlan>,
     values: Option<Arc<dyn ExecutionPlan>>,
+    labels: Option<Arc<dyn ExecutionPlan>>,
     /// Read once, by whichever partition comes first; a failure is everybody's.
     whole: Arc<OnceCell<Result<Whole, Arc<DataFusionError>>>>,
     metrics: ExecutionPlanMetricsSet,
@@ -46,13 +50,17 @@ pub struct ClassesExec {
 }
 
 impl ClassesExec {
-    /// Over records (class, individual unless every record is one, sensitive value) and values (sensitive value, records,
-    /// category).
-    pub fn try_new(
-        spec: Arc<ClassesSpec>,
-        records: Arc<dyn ExecutionPlan>,
-        values: Option<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Self> {
+    /// Over records (class, individual unless every record is one, sensitive value), values (sensitive value, records,
+    /// category) and a hierarchy (value, labels above it).
+    pub fn try_new(spec: Arc<ClassesSpec>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Self> {
+        let mut children = children.into_iter();
+        let Some(records) = children.next() else {
+            return internal_err!("ClassesExec has no child");
+        };
+        let (values, labels) = (children.next(), children.next());
+        if spec.labels != labels.is_some() {
+            return internal_err!("ClassesExec needs a hierarchy exactly if values are labels");
+        }
         let columns = 2 + usize::from(!spec.one_row_per_individual);
         if records.schema().fields().len() != columns {
             return internal_err!("ClassesExec needs {columns} columns of records");
@@ -66,6 +74,7 @@ impl ClassesExec {
             spec,
             records,
             values,
+            labels,
             whole: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
@@ -75,6 +84,11 @@ impl ClassesExec {
     /// How classes are measured.
     pub fn spec(&self) -> &Arc<ClassesSpec> {
         &self.spec
+    }
+
+    /// The children that are read once.
+    fn read_once(&self) -> impl Iterator<Item = &Arc<dyn ExecutionPlan>> {
+        self.values.iter().chain(&self.labels)
     }
 }
 
@@ -95,24 +109,27 @@ impl ExecutionPlan for ClassesExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        [&self.records].into_iter().chain(&self.values).collect()
+        [&self.records]
+            .into_iter()
+            .chain(self.read_once())
+            .collect()
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
         let mut required = vec![Distribution::KeyPartitioned(vec![column(&self.records, 0)])];
-        required.extend(self.values.iter().map(|_| Distribution::SinglePartition));
+        required.extend(self.read_once().map(|_| Distribution::SinglePartition));
         InputDistributionRequirements::new(required)
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
         let mut required = vec![ascending(&self.records, &[0])];
-        required.extend(self.values.iter().map(|_| None));
+        required.extend(self.read_once().map(|_| None));
         required
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         let mut benefits = vec![true];
-        benefits.extend(self.values.iter().map(|_| false));
+        benefits.extend(self.read_once().map(|_| false));
         benefits
     }
 
@@ -127,12 +144,7 @@ impl ExecutionPlan for ClassesExec {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut children = children.into_iter();
-        let Some(records) = children.next() else {
-            return internal_err!("ClassesExec has no child");
-        };
-        let spec = Arc::clone(&self.spec);
-        Ok(Arc::new(Self::try_new(spec, records, children.next())?))
+        Ok(Arc::new(Self::try_new(Arc::clone(&self.spec), children)?))
     }
 
     fn execute(
@@ -153,11 +165,11 @@ impl ExecutionPlan for ClassesExec {
             pending: vec![],
         };
         let (spec, whole) = (Arc::clone(&self.spec), Arc::clone(&self.whole));
-        let values = self.values.clone();
+        let (values, labels) = (self.values.clone(), self.labels.clone());
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let stream = async_stream::try_stream! {
             let read = async {
-                Whole::read(&spec, values, &context, values_reservation).await.map_err(Arc::new)
+                Whole::read(&spec, values, labels, &context, values_reservation).await.map_err(Arc::new)
             };
             whole.get_or_init(|| read).await.as_ref().map_err(|e| DataFusionError::Shared(Arc::clone(e)))?;
             let mut least = None;
@@ -194,117 +206,6 @@ impl ExecutionPlan for ClassesExec {
     }
 }
 
-/// The sensitive values of the whole table.
-#[derive(Debug)]
-struct Whole {
-    reference: Reference,
-    /// The number of each value; `None` if the values were not asked for.
-    numbers: Option<HashMap<Box<[u8]>, u32>>,
-    _reservation: MemoryReservation,
-}
-
-impl Whole {
-    async fn read(
-        spec: &ClassesSpec,
-        values: Option<Arc<dyn ExecutionPlan>>,
-        context: &Arc<TaskContext>,
-        reservation: MemoryReservation,
-    ) -> Result<Self> {
-        let Some(values) = values else {
-            return Ok(Self {
-                reference: Reference::default().with_c(spec.c.0, spec.c.1),
-                numbers: None,
-                _reservation: reservation,
-            });
-        };
-        let mut stream = values.execute(0, Arc::clone(context))?;
-        let mut batches = vec![];
-        while let Some(batch) = stream.next().await {
-            let batch = batch.map_err(|e| error::input(&spec.function, e))?;
-            // The values, their bytes in the map, and their order.
-            reservation.try_grow(3 * sliced_size(&batch) + 32 * batch.num_rows())?;
-            batches.push(batch);
-        }
-        let table = concat_batches(&values.schema(), &batches)?;
-        Self::of(spec, &table, reservation)
-    }
-
-    fn of(spec: &ClassesSpec, table: &RecordBatch, reservation: MemoryReservation) -> Result<Self> {
-        let mut order = UInt64Array::from_iter_values(0..table.num_rows() as u64);
-        if spec.ordered {
-            let sorted = sort_to_indices(table.column(0), None, None)?;
-            let sorted = sorted.values().iter().map(|&i| u64::from(i));
-            order = UInt64Array::from_iter_values(sorted);
-        }
-        let values = take(table.column(0), &order, None)?;
-        let records = take(table.column(1), &order, None)?;
-        let records = records.as_primitive::<Int64Type>();
-        let rows = comparable_rows(&[values])?;
-        let mut numbers: HashMap<Box<[u8]>, u32> = HashMap::with_capacity(rows.num_rows());
-        let mut counts: Vec<u64> = vec![];
-        let mut first: Vec<u64> = vec![];
-        for (at, row) in rows.iter().enumerate() {
-            // The engine may tell -0.0 from 0.0; we do not.
-            let next = counts.len() as u32;
-            let number = *numbers.entry(row.data().into()).or_insert(next);
-            if number == next {
-                counts.push(0);
-                first.push(order.value(at));
-            }
-            counts[number as usize] += u64::try_from(records.value(at)).unwrap_or_default();
-        }
-        let mut reference = Reference::new(&counts, spec.ordered).with_c(spec.c.0, spec.c.1);
-        if spec.categories {
-            let categories = take(table.column(2), &UInt64Array::from(first), None)?;
-            let categories = categories.as_primitive::<Int32Type>();
-            if categories.null_count() > 0 {
-                return Err(error::data(
-                    &spec.function,
-                    format!(
-                        "{} in no category; every value of the sensitive column needs one",
-                        match categories.null_count() as u64 {
-                            1 => "1 sensitive value is".to_owned(),
-                            n => format!("{n} sensitive values are"),
-                        }
-                    ),
-                ));
-            }
-            let categories = categories.values().iter().map(|&c| c as u32);
-            reference = reference.with_categories(categories.collect());
-        }
-        Ok(Self {
-            reference,
-            numbers: Some(numbers),
-            _reservation: reservation,
-        })
-    }
-
-    /// The number of the value with each code.
-    fn numbers(&self, published: &Published, sensitive: &ArrayRef) -> Result<Option<Vec<u32>>> {
-        let Some(numbers) = &self.numbers else {
-            return Ok(None);
-        };
-        let examples = datafusion::arrow::array::UInt32Array::from(published.examples().to_vec());
-        let shown = take(sensitive, &examples, None)?;
-        let rows = comparable_rows(&[Arc::clone(&shown)])?;
-        let nulls = shown.logical_nulls();
-        let number = |code: usize| {
-            // No record shows NULL, perhaps: its entry is not looked at.
-            if code == 0 || nulls.as_ref().is_some_and(|n| n.is_null(code)) {
-                return Ok(u32::MAX);
-            }
-            match numbers.get(rows.row(code).data()) {
-                Some(number) => Ok(*number),
-                None => internal_err!("a value is not among the values of the table"),
-            }
-        };
-        (0..rows.num_rows())
-            .map(number)
-            .collect::<Result<_>>()
-            .map(Some)
-    }
-}
-
 /// Measures complete classes.
 fn measure(
     spec: &ClassesSpec,
@@ -328,6 +229,13 @@ fn measure(
     let numbers = whole.numbers(&published, sensitive)?;
     let mut measurer = Measurer::new(&published, &whole.reference, numbers.as_deref());
     let versus = spec.versus.as_ref().and_then(|v| v.requirements());
+    let most_in_category: Option<Ratio> = match &spec.max_category_share {
+        Some(share) => match share.parse() {
+            Ok(share) => Some(share),
+            Err(_) => return internal_err!("max_category_share is no share"),
+        },
+        None => None,
+    };
     let names = runs.classes.as_binary::<i32>();
     let mut rows = ClassRows::default();
     for class in published.classes() {
@@ -348,15 +256,37 @@ fn measure(
             Some(numbers) if spec.fingerprints => fingerprints(&class.value_sets(), numbers),
             _ => vec![],
         };
+        let known = measures.individuals - measures.individuals_without_value;
+        let category_stands_out = most_in_category
+            .as_ref()
+            .map(|share| !share.admits(measures.individuals_in_modal_category, known));
+        let related = match (&numbers, &whole.labels) {
+            (Some(numbers), Some((labels, places))) => {
+                Some(labels.measure(placed(&class, numbers, labels, places)))
+            }
+            _ => None,
+        };
         rows.push(ClassRow {
             name: spec.key.name(names.value(class.tuple())),
             measures,
             eir_l,
             versus,
+            category_stands_out,
+            related,
             fingerprints,
         });
     }
     Ok(rows.finish()?)
+}
+
+/// The labels of each individual of a class, as places. A missing value may be anything, as the root is.
+fn placed(class: &Class<'_>, numbers: &[u32], labels: &Labels, places: &[u32]) -> Vec<Vec<u32>> {
+    let place = |code: &u32| match numbers[*code as usize] {
+        u32::MAX => labels.root(),
+        number => places[number as usize],
+    };
+    let sets = class.all_value_sets().into_iter();
+    sets.map(|set| set.iter().map(place).collect()).collect()
 }
 
 /// A hash of each set of values that is the same in every batch and partition. A missing value can be seen as well.

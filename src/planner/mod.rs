@@ -64,13 +64,9 @@ impl ExtensionPlanner for AnonymizePlanner {
                     UserDefinedLogicalNodeCore::schema(node),
                 )
             } else if let Some(node) = node.as_any().downcast_ref::<ClassesNode>() {
-                let [records, values @ ..] = physical_inputs else {
-                    return internal_err!("Classes has no input");
-                };
                 let plan: Arc<dyn ExecutionPlan> = Arc::new(ClassesExec::try_new(
                     Arc::clone(node.spec()),
-                    Arc::clone(records),
-                    values.first().cloned(),
+                    physical_inputs.to_vec(),
                 )?);
                 (
                     plan,

@@ -121,8 +121,9 @@ impl Measuring {
         let mut found: Vec<Measure> = vec![];
         for column in &columns {
             let sql = format!(
-                "SELECT section, measure, value, better, note FROM audit(published, {}{among})",
-                self.arguments(self.spec.qi(), Some(column))
+                "SELECT section, measure, value, better, note FROM audit(published, {}{among}{})",
+                self.arguments(self.spec.qi(), Some(column)),
+                self.labels()
             );
             for mut measure in read_measures(&self.query(&sql).await?) {
                 let fault = measure.section == "faults" && measure.better.is_some();
@@ -330,15 +331,20 @@ impl Measuring {
         if !stated.is_empty() {
             arguments += &format!(", domain => {{{}}}", stated.join(", "));
         }
-        if sensitive_tree(&self.spec).is_some() {
-            let labelled = sensitive(&self.spec);
-            let labelled = labelled
-                .iter()
-                .map(|c| format!("{}: labels", quoted_name(c)));
-            let labelled: Vec<_> = labelled.collect();
-            arguments += &format!(", hierarchy => {{{}}}", labelled.join(", "));
+        arguments + &self.labels()
+    }
+
+    /// The labels of sensitive values.
+    fn labels(&self) -> String {
+        if sensitive_tree(&self.spec).is_none() {
+            return String::new();
         }
-        arguments
+        let labelled = sensitive(&self.spec);
+        let labelled = labelled
+            .iter()
+            .map(|c| format!("{}: labels", quoted_name(c)));
+        let labelled: Vec<_> = labelled.collect();
+        format!(", hierarchy => {{{}}}", labelled.join(", "))
     }
 }
 

@@ -14,7 +14,9 @@
 
 mod combinations;
 mod diversity;
+mod labels;
 mod published;
+mod shares;
 mod tally;
 mod tree;
 
@@ -22,6 +24,7 @@ pub use self::combinations::{CombinationRequirement, CombinationViolation, verif
 pub use self::diversity::{
     FingerprintRequirement, FingerprintViolation, FingerprintsAttained, verify_fingerprints,
 };
+pub use self::labels::{Labels, Related};
 pub use self::published::PublishedFingerprints;
 pub use self::tally::FingerprintTally;
 

@@ -84,6 +84,8 @@ pub struct Measures {
     pub duplicate_records: usize,
     /// Individuals whose set of sensitive values nobody else in the class has.
     pub unique_fingerprints: usize,
+    /// Fewest individuals with the same set of sensitive values: what is left to a reader who knows both.
+    pub fewest_with_a_fingerprint: usize,
     /// Individuals whose number of records nobody else in the class has.
     pub unique_record_counts: usize,
     /// e to the entropy of the records' values: the l of entropy l-diversity.
@@ -98,10 +100,12 @@ pub struct Measures {
     pub categories: Option<usize>,
     /// Most individuals with a value of one category; a missing value is one.
     pub most_individuals_in_a_category: usize,
-    /// The most sensitive category that there is; `None` if there is none.
-    pub most_sensitive_category: Option<usize>,
-    /// Records with a sensitive value.
-    pub records_with_a_value: usize,
+    /// The category that most individuals have a value of, the most sensitive one of several; `None` if there is none.
+    pub modal_category: Option<usize>,
+    /// Individuals with a value of it.
+    pub individuals_in_modal_category: usize,
+    /// Records with a value of it.
+    pub records_in_modal_category: usize,
     /// The total weight (Sun 2010, Definition 4) times the number of categories less one: the sum of the category
     /// numbers of each individual's most sensitive value, where one with a missing value weighs nothing.
     pub weight: usize,
@@ -148,12 +152,14 @@ impl<'a> Measurer<'a> {
             measures.individuals_without_value += usize::from(values == [NULL]);
             measures.duplicate_records += member.records - values.len();
         }
-        measures.unique_fingerprints = unique(class.members.iter().map(|m| class.values_of(m).0));
-        measures.unique_record_counts = unique(class.members.iter().map(|m| m.records));
+        let fingerprints = runs(class.members.iter().map(|m| class.values_of(m).0));
+        measures.unique_fingerprints = fingerprints.iter().filter(|n| **n == 1).count();
+        measures.fewest_with_a_fingerprint = fingerprints.into_iter().min().unwrap_or(0);
+        let counts = runs(class.members.iter().map(|m| m.records));
+        measures.unique_record_counts = counts.iter().filter(|n| **n == 1).count();
 
         let records = records_by_value(class);
         let mut counts: Vec<u64> = records.iter().map(|&(_, records)| records).collect();
-        measures.records_with_a_value = counts.iter().sum::<u64>() as usize;
         measures.entropy_l = entropy_l(&counts);
         measures.recursive_l = recursive(&mut counts, self.reference.c);
         if let Some(numbers) = self.numbers {
@@ -186,14 +192,23 @@ impl<'a> Measurer<'a> {
         let Some(categories) = &self.reference.categories else {
             return;
         };
-        let mut holders: Vec<usize> = vec![];
+        let (mut holders, mut records): (Vec<usize>, Vec<usize>) = (vec![], vec![]);
         let mut with_missing = 0;
         let mut seen: Vec<u32> = vec![];
         for member in class.members {
-            let (values, _) = class.values_of(member);
-            let known = values.iter().filter(|&&value| value != NULL);
+            let (values, shown) = class.values_of(member);
+            let known = values
+                .iter()
+                .zip(shown)
+                .filter(|(value, _)| **value != NULL);
+            let known = known.map(|(&value, &n)| (categories[numbers[value as usize] as usize], n));
             seen.clear();
-            seen.extend(known.map(|&value| categories[numbers[value as usize] as usize]));
+            for (category, n) in known {
+                seen.push(category);
+                let category = category as usize;
+                records.resize(records.len().max(category + 1), 0);
+                records[category] += n as usize;
+            }
             seen.sort_unstable();
             seen.dedup();
             if values.contains(&NULL) {
@@ -208,8 +223,10 @@ impl<'a> Measurer<'a> {
             }
         }
         measures.categories = Some(holders.iter().filter(|&&n| n > 0).count());
-        measures.most_sensitive_category = holders.iter().position(|&n| n > 0);
-        let most = holders.into_iter().max().unwrap_or(0);
+        let most = holders.iter().copied().max().unwrap_or(0);
+        measures.modal_category = holders.iter().position(|&n| n > 0 && n == most);
+        measures.individuals_in_modal_category = most;
+        measures.records_in_modal_category = measures.modal_category.map_or(0, |at| records[at]);
         measures.most_individuals_in_a_category = most.max(with_missing);
     }
 }
@@ -223,12 +240,12 @@ pub fn eir_l(class: &Class<'_>, enough: Option<usize>) -> Option<Minimum> {
     Some(min_hitting_set(&family))
 }
 
-/// How many items are equal to no other.
-fn unique<T: Ord>(items: impl Iterator<Item = T>) -> usize {
+/// How often each different item occurs.
+fn runs<T: Ord>(items: impl Iterator<Item = T>) -> Vec<usize> {
     let mut items: Vec<T> = items.collect();
     items.sort_unstable();
     let runs = items.chunk_by(|a, b| a == b);
-    runs.filter(|run| run.len() == 1).count()
+    runs.map(<[T]>::len).collect()
 }
 
 /// How many records show each value, NULL left out.
@@ -540,6 +557,9 @@ mod tests {
                     .insert(*who);
             }
         }
+        let size = |c: &u32| in_category[c].len();
+        let most = in_category.keys().map(size).max();
+        let modal = in_category.keys().copied().find(|c| Some(size(c)) == most);
         Measures {
             records: records.len(),
             individuals: people.len(),
@@ -553,6 +573,14 @@ mod tests {
                 .iter()
                 .filter(|w| alone(w, &|who| format!("{:?}", fingerprint(who))))
                 .count(),
+            fewest_with_a_fingerprint: people
+                .iter()
+                .map(|who| {
+                    let same = |w: &&i32| fingerprint(**w) == fingerprint(*who);
+                    people.iter().filter(same).count()
+                })
+                .min()
+                .unwrap(),
             unique_record_counts: people
                 .iter()
                 .filter(|w| alone(w, &|who| of(who).to_string()))
@@ -572,8 +600,12 @@ mod tests {
                 .chain([holders(None)])
                 .max()
                 .unwrap(),
-            most_sensitive_category: in_category.keys().next().map(|c| *c as usize),
-            records_with_a_value: n,
+            modal_category: modal.map(|c| c as usize),
+            individuals_in_modal_category: modal.map_or(0, |c| in_category[&c].len()),
+            records_in_modal_category: modal.map_or(0, |c| {
+                let values = records.iter().filter_map(|r| r.2);
+                values.filter(|value| category(*value) == c).count()
+            }),
             weight: people
                 .iter()
                 .map(|who| {

@@ -43,8 +43,8 @@ pub use buckets::{
 pub use codes::comparable_rows;
 pub use fingerprint::{
     CombinationRequirement, CombinationViolation, FingerprintRequirement, FingerprintTally,
-    FingerprintViolation, FingerprintsAttained, PublishedFingerprints, verify_combinations,
-    verify_fingerprints,
+    FingerprintViolation, FingerprintsAttained, Labels, PublishedFingerprints, Related,
+    verify_combinations, verify_fingerprints,
 };
 pub use measures::{Measurer, Measures, Reference, eir_l};
 pub use published::{Class, Published};

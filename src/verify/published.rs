@@ -278,6 +278,12 @@ impl<'a> Class<'a> {
         .collect()
     }
 
+    /// The same with NULLs, whose code is 0.
+    pub fn all_value_sets(&self) -> Vec<&'a [u32]> {
+        let sets = self.members.iter().map(|m| self.values_of(m).0);
+        sets.collect()
+    }
+
     /// The different values of a member, NULL first, and how many of its records show each.
     pub(super) fn values_of(&self, member: &Member) -> (&'a [u32], &'a [u32]) {
         let range = member.values.clone();

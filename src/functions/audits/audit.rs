@@ -6,6 +6,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use super::figures::{aggregate_classes, aggregate_individuals};
 use super::roles::Roles;
 use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, loss, original, population};
+use crate::functions::hierarchy::plan_rows;
 use crate::logical::{ClassesNode, report};
 use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
 
@@ -86,10 +87,12 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         fingerprints: true,
         c,
         categories: categories.is_some(),
+        labels: roles.labels().is_some(),
         versus: versus.clone(),
         ..classes::spec(given, &roles)?
     };
-    let inputs = vec![roles.records()?, roles.values(categories.as_ref())?];
+    let mut inputs = vec![roles.records()?, roles.values(categories.as_ref())?];
+    inputs.extend(roles.labels().map(plan_rows).transpose()?);
     let figures = aggregate_classes(ClassesNode::plan(spec, inputs)?)?;
     let plan = LogicalPlanBuilder::from(figures);
     let plan = if roles.one_row_per_individual() {
@@ -122,6 +125,12 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             "or population is missing beside hierarchy, which says what labels stand for when tables are compared",
         ));
     }
+    if roles.labels().is_some() && has_original {
+        return Err(given.refuse(
+            "hierarchy",
+            "of the sensitive column excludes original, whose sensitive values are compared as they are",
+        ));
+    }
     if same_ids && !has_original {
         return Err(given.refuse("original", "is missing beside same_ids"));
     }
@@ -129,6 +138,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         population: has_population,
         original: has_original.then_some(same_ids),
         one_row_per_individual: roles.one_row_per_individual(),
+        labels: roles.labels().is_some(),
         categories: categories.map_or(0, |c| c.len() as usize),
         c: decimal(c),
         versus: versus

@@ -89,6 +89,8 @@ pub(super) fn spec(given: &Given, roles: &Roles) -> Result<ClassesSpec> {
         fingerprints: false,
         c: (3, 1),
         categories: false,
+        max_category_share: None,
+        labels: false,
         versus: None,
         key: ClassKey::random()?,
     })

@@ -2,6 +2,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
+use datafusion::functions::core::expr_fn::get_field;
 use datafusion::functions_aggregate::expr_fn::{count, max, median, min, sum};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
@@ -47,7 +48,9 @@ pub(super) fn of_classes() -> Result<Vec<(&'static str, Expr)>> {
         ("weight", min(col("weight"))),
         ("unique_fingerprints", sum(col("unique_fingerprints"))),
         ("unique_record_counts", sum(col("unique_record_counts"))),
-        ("unique_sets", unique_sets().call(vec![col("fingerprints")])),
+        ("fewest_in_common", min(col("fewest_in_common"))),
+        ("fingerprint_l", min(col("fingerprint_l"))),
+        ("related_share", max(col("related_share"))),
         (
             "individuals_without_value",
             sum(col("individuals_without_value")),
@@ -83,9 +86,20 @@ fn of_individuals() -> Result<Vec<(&'static str, Expr)>> {
     ])
 }
 
+/// Name of each figure that comes from how often sets of values occur in the whole table.
+const OF_SETS: [&str; 3] = ["unique_sets", "rarest_set", "sets_are_sampled"];
+
 /// The figures of a table of class rows: one row of floats.
 pub(super) fn aggregate_classes(classes: LogicalPlan) -> Result<LogicalPlan> {
-    aggregated(classes, of_classes()?)
+    let sets = unique_sets().call(vec![col("fingerprints")]);
+    let figures = of_classes()?;
+    let mut floats = floats(&figures);
+    floats.extend(OF_SETS.map(|name| get_field(col("__sets"), name).alias(name)));
+    let figures = figures.into_iter().map(|(name, expr)| expr.alias(name));
+    LogicalPlanBuilder::from(classes)
+        .aggregate(Vec::<Expr>::new(), figures.chain([sets.alias("__sets")]))?
+        .project(floats)?
+        .build()
 }
 
 /// The figures of a table of class and individual: one row of floats.
@@ -104,11 +118,15 @@ pub(super) fn aggregate_individuals(members: LogicalPlan) -> Result<LogicalPlan>
 }
 
 fn aggregated(plan: LogicalPlan, figures: Vec<(&str, Expr)>) -> Result<LogicalPlan> {
-    let float = |(name, _): &(&str, Expr)| cast(col(*name), DataType::Float64).alias(*name);
-    let floats: Vec<Expr> = figures.iter().map(float).collect();
+    let floats = floats(&figures);
     let figures = figures.into_iter().map(|(name, expr)| expr.alias(name));
     LogicalPlanBuilder::from(plan)
         .aggregate(Vec::<Expr>::new(), figures)?
         .project(floats)?
         .build()
+}
+
+fn floats(figures: &[(&str, Expr)]) -> Vec<Expr> {
+    let float = |(name, _): &(&str, Expr)| cast(col(*name), DataType::Float64).alias(*name);
+    figures.iter().map(float).collect()
 }

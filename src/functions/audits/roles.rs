@@ -1,5 +1,7 @@
 //! Columns with a role, and the plan over them that all audits start from.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::functions_aggregate::expr_fn::count;
@@ -13,7 +15,7 @@ use crate::functions::hierarchy::plan_rows;
 use crate::logical::CoverNode;
 use crate::measure::{CoverColumn, CoverSpec};
 use crate::spec::check_levels;
-use crate::table::Categories;
+use crate::table::{Categories, Taxonomy};
 
 pub(super) const CLASS: &str = "__class";
 pub(super) const INDIVIDUAL: &str = "__individual";
@@ -33,6 +35,8 @@ pub(super) struct Roles {
     pub others: Vec<String>,
     /// The hierarchies of quasi-identifiers that are published as labels.
     pub hierarchies: Vec<(String, Levels)>,
+    /// The hierarchy of the sensitive column, if it is published as labels.
+    labels: Option<Arc<Taxonomy>>,
 }
 
 impl Roles {
@@ -95,15 +99,22 @@ impl Roles {
         let id = id.map(|id| find(function, "id", &id, schema)).transpose()?;
         let id = id.map(|(column, data_type)| (column, data_type.clone()));
         let hierarchies = given.hierarchies();
-        if let Some((name, _)) = hierarchies.iter().find(|(name, _)| !qi.contains(name)) {
-            let reason = match sensitive.contains(name) {
-                true => "sensitive values are compared as they are",
-                false => "it is none of the columns in qi",
-            };
+        let (hierarchies, others_with): (Vec<_>, Vec<_>) = hierarchies
+            .into_iter()
+            .partition(|(name, _)| qi.contains(name));
+        let foreign = others_with
+            .iter()
+            .find(|(name, _)| !sensitive.contains(name));
+        if let Some((name, _)) = foreign {
+            let reason = "it is neither the sensitive column nor one of those in qi";
             return Err(given.refuse("hierarchy", format!("cannot be of '{name}': {reason}")));
         }
         let with = |sensitive: &String| {
             let (column, data_type) = find(function, "sensitive", sensitive, schema)?;
+            let labels = others_with.iter().find(|(name, _)| name == sensitive);
+            let labels = labels
+                .map(|(name, levels)| labels_of(given, name, levels, data_type))
+                .transpose()?;
             Ok(Self {
                 function,
                 table: table.clone(),
@@ -113,9 +124,15 @@ impl Roles {
                 sensitive_type: data_type.clone(),
                 others: others.clone(),
                 hierarchies: hierarchies.clone(),
+                labels,
             })
         };
         sensitive.iter().map(with).collect()
+    }
+
+    /// The hierarchy of the sensitive column, if there is one.
+    pub fn labels(&self) -> Option<&Taxonomy> {
+        self.labels.as_deref()
     }
 
     /// Whether every record is an individual of its own.
@@ -238,6 +255,30 @@ impl Roles {
             .project(columns)?
             .build()
     }
+}
+
+/// The hierarchy of a sensitive column, which must say the labels of every value.
+fn labels_of(
+    given: &Given,
+    name: &str,
+    levels: &Levels,
+    data_type: &DataType,
+) -> Result<Arc<Taxonomy>> {
+    if data_type.is_nested() {
+        return Err(given.refuse(
+            "sensitive",
+            format!(
+                "names column '{name}', which has lists; give a row per value: \
+                 (SELECT …, unnest({name}) AS {name} FROM published)"
+            ),
+        ));
+    }
+    levels.tree().map(Arc::clone).ok_or_else(|| {
+        given.refuse(
+            "hierarchy",
+            format!("of the sensitive column '{name}' must be a file or table with its labels"),
+        )
+    })
 }
 
 /// The category of a value, NULL if it has none.

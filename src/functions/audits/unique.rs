@@ -1,10 +1,10 @@
-//! An aggregate: which share of sets occurs only once?
+//! An aggregate: which share of sets occurs only once, and how often does the rarest?
 
 use std::mem::size_of;
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::{ArrayRef, AsArray};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, UInt64Type};
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, StructArray};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, UInt64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
@@ -15,7 +15,8 @@ use hashbrown::HashMap;
 /// Different sets counted one by one. With more of them, a part chosen by their hashes stands for all.
 const MOST_SETS: usize = 1 << 20;
 
-/// The share of sets, given as lists of hashes, that occur once: negative, less one, if it is estimated.
+/// Of sets, given as lists of hashes: the share of those that occur once, how often the rarest occurs, and 1 if both come
+/// from a sample: the first is then an estimate, and the second at least what it would be.
 pub(crate) fn unique_sets() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(UniqueSets::new())));
@@ -45,7 +46,7 @@ impl AggregateUDFImpl for UniqueSets {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Float64)
+        Ok(DataType::Struct(fields()))
     }
 
     fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -56,6 +57,15 @@ impl AggregateUDFImpl for UniqueSets {
         let name = format!("{}[sets]", args.name);
         Ok(vec![Arc::new(Field::new(name, DataType::Binary, false))])
     }
+}
+
+fn fields() -> Fields {
+    let field = |name: &str| Field::new(name, DataType::Float64, true);
+    Fields::from(
+        ["unique_sets", "rarest_set", "sets_are_sampled"]
+            .map(field)
+            .to_vec(),
+    )
 }
 
 /// How often sets occur, those only whose hash has `zeros` zeros at its end.
@@ -104,11 +114,12 @@ impl Accumulator for Sets {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let share = self.share();
-        let estimated = self.zeros > 0;
-        Ok(ScalarValue::Float64(
-            share.map(|share| if estimated { -1.0 - share } else { share }),
-        ))
+        let rarest = self.counts.values().min().map(|count| *count as f64);
+        let sampled = if self.zeros > 0 { 1.0 } else { 0.0 };
+        let values = [self.share(), rarest, Some(sampled)];
+        let columns = values.map(|value| Arc::new(Float64Array::from(vec![value])) as ArrayRef);
+        let figures = StructArray::try_new(fields(), columns.to_vec(), None)?;
+        Ok(ScalarValue::Struct(Arc::new(figures)))
     }
 
     fn size(&self) -> usize {
@@ -144,6 +155,8 @@ impl Accumulator for Sets {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::arrow::datatypes::Float64Type;
+
     use super::*;
 
     #[test]
@@ -166,14 +179,23 @@ mod tests {
         };
         let state: ArrayRef = Arc::new(datafusion::arrow::array::BinaryArray::from_iter([state]));
         few.merge_batch(&[state]).unwrap();
-        let ScalarValue::Float64(Some(share)) = exact.evaluate().unwrap() else {
-            panic!("a share");
+        let figures = |sets: &mut Sets| {
+            let ScalarValue::Struct(figures) = sets.evaluate().unwrap() else {
+                panic!("a struct");
+            };
+            [0, 1, 2].map(|at| figures.column(at).as_primitive::<Float64Type>().value(0))
         };
+        let [share, rarest, sampled] = figures(&mut exact);
         assert!((share - 0.6).abs() < 1e-12);
-        let ScalarValue::Float64(Some(estimated)) = few.evaluate().unwrap() else {
-            panic!("a share");
-        };
-        assert!((-1.0 - estimated - 0.6).abs() < 0.1, "{estimated}");
+        assert_eq!((rarest, sampled), (1.0, 0.0));
+        let [estimated, _, sampled] = figures(&mut few);
+        assert!((estimated - 0.6).abs() < 0.1, "{estimated}");
+        assert_eq!(sampled, 1.0);
         assert!(few.counts.len() <= 400);
+        let mut twice = Sets::new(10_000);
+        for i in (0..10).chain(0..10).chain(0..5) {
+            twice.add(hash(i), 1);
+        }
+        assert_eq!(figures(&mut twice), [0.0, 2.0, 0.0]);
     }
 }

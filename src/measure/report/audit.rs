@@ -9,6 +9,8 @@ use super::{Figures, Row};
 pub struct AuditCall {
     /// Whether every record is an individual.
     pub one_row_per_individual: bool,
+    /// Whether the sensitive values are labels of a hierarchy.
+    pub labels: bool,
     /// Number of categories, 0 without.
     pub categories: usize,
     /// The c of recursive (c, l)-diversity, as it prints.
@@ -36,7 +38,7 @@ pub(super) fn rows(context: &AuditCall, figures: &Figures<'_>) -> Vec<Row> {
     all.faults(context);
     all.models();
     all.distributions(context);
-    all.fingerprints();
+    all.fingerprints(context);
     all.risks();
     all.population(context);
     all.vulnerable(context);
@@ -245,18 +247,17 @@ impl Rows<'_> {
         self.add(SECTION, "largest_value_share", share, LOWER, note);
     }
 
-    fn fingerprints(&mut self) {
+    fn fingerprints(&mut self, context: &AuditCall) {
         const SECTION: &str = "fingerprints";
         let sets = self.share("unique_fingerprints", "members");
         let note = "share of individuals whose set of sensitive values is unique in their class";
         self.add(SECTION, "unique_fingerprints_in_class", sets, LOWER, note);
-        let (all, note) = match self.get("unique_sets") {
-            Some(share) if share < 0.0 => (
-                Some(-1.0 - share),
-                "the same in the whole table, estimated from a sample",
-            ),
-            share => (share, "the same in the whole table"),
+        let sampled = self.get("sets_are_sampled") == Some(1.0);
+        let note = match sampled {
+            true => "the same in the whole table, estimated from a sample",
+            false => "the same in the whole table",
         };
+        let all = self.get("unique_sets");
         self.add(SECTION, "unique_fingerprints", all, LOWER, note);
         let counts = self.share("unique_record_counts", "members");
         let note = "share of individuals whose number of records is unique in their class";
@@ -267,6 +268,27 @@ impl Rows<'_> {
             LOWER,
             note,
         );
+        let note = match sampled {
+            true => "at most: the rarest set of sensitive values of a sample, in individuals",
+            false => {
+                "the k of (k, l)-diversity: individuals with the rarest set of sensitive values"
+            }
+        };
+        let rarest = self.get("rarest_set");
+        self.add(SECTION, "fingerprint_k", rarest, HIGHER, note);
+        let note =
+            "fewest individuals of a class with the same set: left to a reader who knows both";
+        let fewest = self.get("fewest_in_common");
+        self.add(SECTION, "fewest_in_common", fewest, HIGHER, note);
+        if context.labels {
+            let note =
+                "the l of (k, l)-diversity: at most one in l of a class may have the same values";
+            let l = self.get("fingerprint_l");
+            self.add(SECTION, "fingerprint_l", l, HIGHER, note);
+            let note = "share of the individuals of a class with one value, or something below or above it";
+            let share = self.get("related_share");
+            self.add(SECTION, "largest_related_share", share, LOWER, note);
+        }
     }
 
     fn risks(&mut self) {

@@ -226,7 +226,14 @@ pub fn unprotected(manifest: &Manifest) -> Vec<String> {
         .filter(|m| m.section == "not protected")
         .map(|m| format!("{}: {}", m.measure.replace('_', " "), m.note))
         .collect();
-    if let Some(share) = manifest.measure("largest_value_share") {
+    // Labels hide values below and above them: who has a label may have the value as well.
+    if let Some(share) = manifest.measure("largest_related_share") {
+        said.push(format!(
+            "likely values: in some class {} of the people have a published value, or one below or above it, so belonging to \
+             the class makes it likely",
+            percent(share)
+        ));
+    } else if let Some(share) = manifest.measure("largest_value_share") {
         said.push(format!(
             "likely values: in some class {} of the people have the same sensitive value, so belonging to the class makes it \
              likely",

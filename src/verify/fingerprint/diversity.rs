@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::published::Counted;
-use super::tree::Tree;
+use super::shares::{most_alike, most_related};
 use super::{FingerprintTally, PublishedFingerprints};
 use crate::verify::ratio::Ratio;
 
@@ -100,6 +99,7 @@ pub enum FingerprintViolation {
         share: Ratio,
     },
 }
+
 /// Checks a release against (k, l)-diversity.
 ///
 /// A release without rows has nothing that could violate anything, and passes.
@@ -179,81 +179,7 @@ impl Worst {
         self.largest.unwrap_or(Ratio::of(0, 1))
     }
 }
-/// The most individuals whose labels can all describe one set of values. That is the heaviest group of fingerprints that
-/// are compatible in pairs: the lowest labels of all of them describe such a set.
-fn most_alike(counted: &[Counted<'_>], tree: &Tree) -> usize {
-    let compatible = |a: usize, b: usize| tree.are_compatible(counted[a].0, counted[b].0);
-    let mut neighbours = vec![vec![]; counted.len()];
-    for a in 0..counted.len() {
-        for b in a + 1..counted.len() {
-            if compatible(a, b) {
-                neighbours[a].push(b);
-                neighbours[b].push(a);
-            }
-        }
-    }
-    let mut search = Heaviest {
-        neighbours: &neighbours,
-        weights: &counted.iter().map(|(_, n)| *n).collect::<Vec<_>>(),
-        best: 0,
-        steps: LIMIT,
-    };
-    // A group is found from its first member: all others are neighbours of it.
-    for first in 0..counted.len() {
-        let later = neighbours[first].iter().copied().filter(|at| *at > first);
-        search.extend(counted[first].1, later.collect());
-    }
-    search.best
-}
 
-/// Steps of one search; beyond them the weight of all that is left counts as found, which is never too little.
-const LIMIT: usize = 1 << 20;
-
-/// The heaviest group of neighbours.
-struct Heaviest<'a> {
-    /// Ascending.
-    neighbours: &'a [Vec<usize>],
-    weights: &'a [usize],
-    best: usize,
-    steps: usize,
-}
-
-impl Heaviest<'_> {
-    fn extend(&mut self, chosen: usize, mut open: Vec<usize>) {
-        self.best = self.best.max(chosen);
-        let mut rest: usize = open.iter().map(|at| self.weights[*at]).sum();
-        while let Some(next) = open.pop() {
-            let reachable = chosen + rest;
-            if reachable <= self.best {
-                return;
-            }
-            rest -= self.weights[next];
-            self.steps = self.steps.saturating_sub(1);
-            if self.steps == 0 {
-                self.best = reachable;
-                return;
-            }
-            let near = |at: &usize| self.neighbours[next].binary_search(at).is_ok();
-            let common = open.iter().copied().filter(near).collect();
-            self.extend(chosen + self.weights[next], common);
-        }
-    }
-}
-
-/// The most individuals who have a published label, or one below or above it. The root tells nothing.
-fn most_related(counted: &[Counted<'_>], tree: &Tree) -> usize {
-    let mut labels: Vec<u32> = counted.iter().flat_map(|(set, _)| *set).copied().collect();
-    labels.sort_unstable();
-    labels.dedup();
-    let telling = labels.iter().filter(|label| !tree.roots[**label as usize]);
-    let related = telling.map(|label| {
-        let has = counted
-            .iter()
-            .filter(|(set, _)| tree.has_related(set, *label));
-        has.map(|(_, n)| n).sum()
-    });
-    related.max().unwrap_or(0)
-}
 impl fmt::Display for FingerprintViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |share: &Ratio| (share.numerator(), share.denominator());

@@ -1,12 +1,11 @@
 //! Published rows as individuals, each with its tuple and its set of labels.
 
-use std::collections::HashMap;
-
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
+use hashbrown::HashMap;
 
 use super::FingerprintViolation;
 use super::tree::Tree;
@@ -90,6 +89,8 @@ impl PublishedFingerprints {
             foreign_labels: 0,
         };
         let mut persons = vec![Person::default(); person_count];
+        // Person and label of each row, the labels of a person together in the end.
+        let mut shown: Vec<(u32, u32)> = Vec::with_capacity(rows);
         for (row, tuple) in tuple_of_row.iter().enumerate() {
             let (person, class) = (&mut persons[people[row] as usize], classes[*tuple as usize]);
             let labels = values.of(row);
@@ -100,28 +101,36 @@ impl PublishedFingerprints {
             person.torn |= person.class.is_some_and(|known| known != class);
             person.class = Some(class);
             // With lists, an individual has one row.
-            published.repeated_rows += usize::from(values.are_lists() && !person.labels.is_empty());
+            published.repeated_rows += usize::from(values.are_lists() && person.has_label);
             for at in labels {
                 match values.text(at).map(|text| numbers.get(text)) {
                     None => published.without_value += 1,
                     Some(None) => published.foreign_labels += 1,
-                    Some(Some(label)) => person.labels.push(*label),
+                    Some(Some(label)) => {
+                        person.has_label = true;
+                        shown.push((people[row], *label));
+                    }
                 }
             }
         }
-        let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
-        for mut person in persons {
+        shown.sort_unstable();
+        let all = shown.len();
+        shown.dedup();
+        published.repeated_rows += all - shown.len();
+        let (mut known, mut labels): (HashMap<Vec<u32>, u32>, Vec<u32>) = Default::default();
+        let mut shown = shown.as_slice();
+        for (number, person) in (0..).zip(persons) {
+            let own = shown.partition_point(|(of, _)| *of <= number);
+            labels.clear();
+            labels.extend(shown[..own].iter().map(|(_, label)| *label));
+            shown = &shown[own..];
             let Some(class) = person.class else { continue };
-            let all = person.labels.len();
-            person.labels.sort_unstable();
-            person.labels.dedup();
-            published.repeated_rows += all - person.labels.len();
             published.several_tuples += usize::from(person.torn);
             let next = known.len() as u32;
-            let set = match known.get(&person.labels) {
+            let set = match known.get(labels.as_slice()) {
                 Some(set) => *set,
                 None => {
-                    known.insert(person.labels, next);
+                    known.insert(labels.clone(), next);
                     next
                 }
             };
@@ -178,11 +187,11 @@ impl PublishedFingerprints {
 }
 
 /// What rows say of an individual.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Person {
     class: Option<u32>,
     torn: bool,
-    labels: Vec<u32>,
+    has_label: bool,
 }
 
 /// The published labels of rows, one each or lists.

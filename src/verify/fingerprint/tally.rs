@@ -15,13 +15,16 @@ pub struct FingerprintTally {
 impl FingerprintTally {
     /// Counts the individuals of a part.
     pub fn add(&mut self, part: &PublishedFingerprints) {
+        let mut counts = vec![0; part.sets.len()];
         for set in part.classes.iter().flatten() {
-            let labels = &part.sets[*set as usize];
+            counts[*set as usize] += 1;
+        }
+        for (labels, count) in part.sets.iter().zip(counts) {
             match self.holders.get_mut(labels) {
-                Some(holders) => *holders += 1,
+                Some(holders) => *holders += count,
                 None => {
                     self.labels += labels.len();
-                    self.holders.insert(labels.clone(), 1);
+                    self.holders.insert(labels.clone(), count);
                 }
             }
         }

@@ -9,6 +9,7 @@ use crate::verify::codes::invalid;
 pub(super) struct Tree {
     enter: Vec<u32>,
     leave: Vec<u32>,
+    parents: Vec<Option<u32>>,
     pub(super) roots: Vec<bool>,
 }
 
@@ -23,6 +24,7 @@ impl Tree {
         let mut tree = Self {
             enter: vec![u32::MAX; parents.len()],
             leave: vec![0; parents.len()],
+            parents: parents.to_vec(),
             roots: parents.iter().map(Option::is_none).collect(),
         };
         let mut entered = 0;
@@ -43,6 +45,17 @@ impl Tree {
             return invalid("verify: labels of the hierarchy lie above themselves".to_string());
         }
         Ok(tree)
+    }
+
+    /// When the walk enters a label, and when it leaves it.
+    pub(super) fn range(&self, label: u32) -> (u32, u32) {
+        (self.enter[label as usize], self.leave[label as usize])
+    }
+
+    /// The labels above one.
+    pub(super) fn above(&self, label: u32) -> impl Iterator<Item = u32> {
+        let parent = |label: &u32| self.parents[*label as usize];
+        std::iter::successors(parent(&label), parent)
     }
 
     /// Whether one is the other, or lies above or below it.
