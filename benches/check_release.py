@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks releases of all five identity-reserved models and of (k, l)-diversity without any code of this project, from their
-CSV alone.
+"""Checks releases of all five identity-reserved models, of the p-sensitive ones and of (k, l)-diversity without any code of
+this project, from their CSV alone.
 
     cargo build --release && python3 benches/check_release.py
 
@@ -13,7 +13,9 @@ of your own:
 
 The columns are those of the function: the pseudonym, so many quasi-identifiers, the sensitive value. For (k, l)-diversity:
 
-    python3 benches/check_release.py release.csv QUASI_IDENTIFIERS kl 10 5 hierarchy.csv
+    python3 benches/check_release.py release.csv QUASI_IDENTIFIERS kl 10 5 hierarchy.csv [value_l]
+
+p_sensitive, p_plus and p_alpha know the categories of Adult's random conditions below only.
 """
 
 import collections
@@ -27,7 +29,10 @@ PROGRAM = os.environ.get("ANONYMIZE", "target/release/anonymize")
 DATA = "../shared/data"
 QI = ["birth_month", "birth_year", "sex", "race", "education_years", "marital_status", "poverty_category", "hispanic"]
 CATEGORICAL = ["sex", "race", "marital_status", "hispanic"]
-ALGORITHMS = ["danonyir", "optimized", "geneir", "best_cut", "mondrian"]
+ALGORITHMS = ["danonyir", "optimized", "geneir", "best_cut", "mondrian", "localpk"]
+CONDITIONS = [["HIV", "Cancer"], ["Phthisis", "Hepatitis"], ["Obesity", "Asthma"], ["Flu", "Indigestion"]]
+CATEGORY = {value: number for number, values in enumerate(CONDITIONS) for value in values}
+ADULT = ["age", "workclass", "education", "native_country", "marital_status", "race", "sex"]
 
 
 def hit(sets, values):
@@ -72,7 +77,24 @@ def eir_alpha_beta(people, alpha, beta):
     return of_one <= Fraction(alpha) * records and largest(holders) <= Fraction(beta) * len(people)
 
 
-MODELS = {f.__name__: f for f in (ir_k, ir_kl, ir_alpha_beta, eir_l, eir_alpha_beta)}
+def p_sensitive(people, k, p):
+    return len(people) >= max(int(k), int(p)) and len(set().union(*people.values())) >= int(p)
+
+
+def p_plus(people, k, p):
+    return p_sensitive(people, k, p) and len({CATEGORY[v] for values in people.values() for v in values}) >= int(p)
+
+
+def p_alpha(people, k, p, alpha):
+    """An individual weighs what its most sensitive value weighs."""
+    weight = sum(Fraction(min(CATEGORY[v] for v in values), len(CONDITIONS) - 1) for values in people.values())
+    return p_sensitive(people, k, p) and weight >= Fraction(alpha)
+
+
+MODELS = {
+    f.__name__: f
+    for f in (ir_k, ir_kl, ir_alpha_beta, eir_l, eir_alpha_beta, p_sensitive, p_plus, p_alpha)
+}
 
 # Model, its call, its parameters.
 CASES = [
@@ -121,7 +143,7 @@ def heaviest(candidates, weights, near):
     return best
 
 
-def check_kl(lines, quasi_identifiers, k, l, hierarchy):
+def check_kl(lines, quasi_identifiers, k, l, hierarchy, value_l=None):
     """As check, for (k, l)-diversity: violating are fingerprints that fewer than k have, and classes."""
     above = chains(hierarchy)
     related = lambda a, b: a in above[b] or b in above[a]
@@ -145,7 +167,8 @@ def check_kl(lines, quasi_identifiers, k, l, hierarchy):
         most = heaviest(list(sets), sets, alike)
         labels = {label for labels in sets for label in labels if len(above[label]) > 1}
         common = max((sum(n for s, n in sets.items() if any(related(x, v) for x in s)) for v in labels), default=0)
-        violating += most * l > len(people) or common >= len(people)
+        too_common = common * value_l > len(people) if value_l else common >= len(people)
+        violating += most * l > len(people) or too_common
     return records, len(shown), len(classes), min(map(len, classes.values())), violating
 
 
@@ -168,22 +191,52 @@ def matrix(real):
             release = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found = check(release.splitlines(), len(quasi_identifiers), model, parameters)
             wrong += report(f"{call} {algorithm}", found)
-    return wrong + (matrix_kl() if real else 0)
+    return wrong + (matrix_kl() + matrix_p_sensitive() if real else 0)
+
+
+def matrix_p_sensitive():
+    """The p-sensitive models on Adult, with hierarchies and a random condition that is the same in every run."""
+    listed = [value for values in CONDITIONS for value in values]
+    health = f"{listed}[1 + CAST(row_id AS BIGINT) * 2654435761 / 1048576 % 8] AS health"
+    known = "workclass IS NOT NULL AND occupation IS NOT NULL AND native_country IS NOT NULL"
+    table = f"(SELECT row_id, {', '.join(ADULT)}, {health} FROM '{DATA}/adult.parquet' WHERE {known})"
+    files = ", ".join(f"{c}: '{DATA}/hierarchies/adult_{c}.csv'" for c in ADULT)
+    cases = [
+        ("p_sensitive", "k => 3, p => 2", [3, 2]),
+        ("p_plus", f"k => 3, p => 2, categories => {CONDITIONS}", [3, 2]),
+        ("p_alpha", f"k => 4, p => 3, categories => {CONDITIONS}, alpha => 1.5", [4, 3, "1.5"]),
+    ]
+    wrong = 0
+    for model, parameters, values in cases:
+        for algorithm in ALGORITHMS + ["incognito"]:
+            sql = f"SELECT * FROM anonymize_p_sensitive({table}, id => row_id, qi => [{', '.join(ADULT)}], sensitive => health, "
+            sql += f"hierarchy => {{{files}}}, {parameters}, algorithm => '{algorithm}')"
+            command = [PROGRAM, "sql", "-q", "--format", "csv", "-c", sql]
+            release = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found = check(release.splitlines(), len(ADULT), model, values)
+            wrong += report(f"anonymize_p_sensitive, {model} {values} {algorithm}", found)
+    return wrong
 
 
 def matrix_kl():
     """(k, l)-diversity, with the hierarchy of diagnoses."""
     quasi_identifiers = ["birth_month", "birth_year", "education_years", "income", "race"]
     hierarchy, wrong = f"{DATA}/hierarchies/informs_icd9_even.csv", 0
-    for k, l in ((10, 5), (10, 10), (50, 5)):
+    for k, l, value_l in ((10, 5, None), (10, 10, None), (50, 5, None), (10, 2, 2)):
         for algorithm in ALGORITHMS:
-            call = f"anonymize_kl(… k => {k}, l => {l})"
+            more = f", value_l => {value_l}" if value_l else ""
+            call = f"anonymize_kl(… k => {k}, l => {l}{more})"
             arguments = f"'{DATA}/informs2005_1m.parquet', id => person_id, qi => [{', '.join(quasi_identifiers)}], "
             arguments += f"sensitive => icd9, categorical => [race], hierarchy => {{icd9: '{hierarchy}'}}, "
             arguments += f"notation => 'text', algorithm => '{algorithm}',"
             command = [PROGRAM, "sql", "-q", "--format", "csv", "-c", "SELECT * FROM " + call.replace("…", arguments)]
-            release = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            found = check_kl(release.splitlines(), len(quasi_identifiers), k, l, hierarchy)
+            run = subprocess.run(command, capture_output=True, text=True)
+            if value_l and "cannot be reached" in run.stderr:
+                # A share of values that the whole table does not have cannot be had in parts of it.
+                print(f"{call} {algorithm}: {run.stderr.strip().splitlines()[-1]}", flush=True)
+                continue
+            run.check_returncode()
+            found = check_kl(run.stdout.splitlines(), len(quasi_identifiers), k, l, hierarchy, value_l)
             wrong += report(f"{call} {algorithm}", found)
     return wrong
 
@@ -197,7 +250,8 @@ def main():
     with open(path, newline="") as file:
         if model == "kl":
             k, l, hierarchy = int(parameters[0]), int(parameters[1]), parameters[2]
-            sys.exit(report(path, check_kl(file, int(quasi_identifiers), k, l, hierarchy)) > 0)
+            value_l = int(parameters[3]) if len(parameters) > 3 else None
+            sys.exit(report(path, check_kl(file, int(quasi_identifiers), k, l, hierarchy, value_l)) > 0)
         sys.exit(report(path, check(file, int(quasi_identifiers), model, parameters)) > 0)
 
 

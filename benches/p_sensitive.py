@@ -4,9 +4,12 @@ sorted.
 
     cargo build --release && python3 benches/p_sensitive.py [most records, default 5000000]
 
-Adult and Census-Income from ../shared/data. Prints medians of five alternating runs of whole processes.
+Adult and Census-Income from ../shared/data, and the latter's people again and again, up to 5 million records. Prints medians
+of five alternating runs of whole processes (three of large tables), their ratio to the floor, how time grows with records,
+and a run of the largest table in a limited pool.
 """
 
+import math
 import os
 import shutil
 import statistics
@@ -32,10 +35,10 @@ CENSUS = [
 ]
 
 
-def run(sql):
+def run(sql, *options):
     """Seconds and peak memory in MB of one process."""
     begin = time.monotonic()
-    child = subprocess.Popen([PROGRAM, "sql", "-q", "-c", sql], stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([PROGRAM, "sql", "-q", *options, "-c", sql], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     if status != 0:
         sys.exit(f"failed: {sql}")
@@ -61,7 +64,7 @@ def release(table, prefix, columns, more=""):
 
 
 def compare(folder, table, jobs, runs=RUNS):
-    """Medians of alternating runs; the first job is the floor."""
+    """Medians of alternating runs; the first job is the floor. Returns records and the seconds of each job."""
     results = {name: [] for name in jobs}
     for i in range(runs):
         for number_, (name, query) in enumerate(jobs.items()):
@@ -69,16 +72,34 @@ def compare(folder, table, jobs, runs=RUNS):
             results[name].append(run(f"COPY ({query}) TO '{target}' STORED AS PARQUET"))
             os.remove(target)
     records = number(f"SELECT count(*) FROM '{table}'")
-    floor = None
+    floor, medians = None, []
     for name, all_runs in results.items():
         seconds = statistics.median(r[0] for r in all_runs)
         floor = floor or seconds
+        medians.append(seconds)
         memory = max(r[1] for r in all_runs)
         print(
             f"  {name:34} {seconds:7.2f} s  {records / seconds:10,.0f} records/s  {seconds / floor:5.1f} × floor  "
             f"{memory:6.0f} MB at peak",
             flush=True,
         )
+    return records, medians
+
+
+def exponent(smaller, larger):
+    """How time grows: 1 is with the records."""
+    (n, (_, short)), (m, (_, long)) = smaller, larger
+    return math.log(long / short) / math.log(m / n)
+
+
+def in_a_pool(folder, table, megabytes):
+    """The same rows from a limited pool, whose sorts spill."""
+    query = f"COPY ({release(table, 'census_income', CENSUS, ', seed => 1')}) TO '{folder}/{{}}.parquet' STORED AS PARQUET"
+    run(query.format("all"))
+    seconds, memory = run(query.format("limited"), "-m", f"{megabytes}m")
+    both = [f"SELECT * FROM '{folder}/{name}.parquet'" for name in ("all", "limited")]
+    different = number(f"SELECT count(*) FROM (({both[0]} EXCEPT {both[1]}) UNION ALL ({both[1]} EXCEPT {both[0]}))")
+    print(f"  in a pool of {megabytes} MB: {seconds:.2f} s, {memory:.0f} MB at peak, {different:.0f} rows differ", flush=True)
 
 
 def quality(folder, table, prefix, columns, more):
@@ -113,6 +134,7 @@ def main():
         run(f"COPY (SELECT row_id, {columns}, {HEALTH} FROM '{DATA}/census_income_kdd.parquet') TO '{census}'")
         print("Census-Income, 7 quasi-identifiers, 2⁺-sensitive 3-anonymity")
         quality(folder, census, "census_income", CENSUS, "")
+        measured = []
         for records in [None, 1_000_000, 2_500_000, 5_000_000]:
             if records is not None and records > MOST:
                 break
@@ -131,7 +153,11 @@ def main():
                 "floor: COPY … ORDER BY row_id": f"SELECT * FROM '{table}' ORDER BY row_id",
                 "anonymize_p_sensitive": release(table, "census_income", CENSUS),
             }
-            compare(folder, table, jobs, RUNS if records is None else 3)
+            measured.append(compare(folder, table, jobs, RUNS if records is None else 3))
+            if len(measured) > 1:
+                print(f"  growth exponent of time: {exponent(measured[-2], measured[-1]):.2f} since the last size, "
+                      f"{exponent(measured[0], measured[-1]):.2f} since the first")
+        in_a_pool(folder, table, 256)
     finally:
         shutil.rmtree(folder)
 

@@ -12,6 +12,7 @@ mod p_sensitive;
 mod page;
 mod plot;
 mod slppa;
+mod trend;
 
 use std::path::Path;
 use std::process::Command;

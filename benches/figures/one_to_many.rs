@@ -16,32 +16,37 @@ use datafusion_anonymize::register_all;
 
 use crate::page::Page;
 use crate::plot::Plot;
+use crate::trend::{Claim, Trend};
 
-/// One curve: name, function with its other parameters, algorithm.
-type Curve = (&'static str, &'static str, &'static str);
+/// One curve: how it is called, the function and algorithm, and the parameter that is the same in all its points: l where
+/// k changes, k where l or n does.
+struct Curve {
+    name: String,
+    function: &'static str,
+    algorithm: &'static str,
+    other: usize,
+}
 
-const CURVES: [Curve; 3] = [
-    ("1:M-generalization, best cut", "anonymize_kl", "best_cut"),
-    ("1:M-generalization, Mondrian", "anonymize_kl", "mondrian"),
-    ("RMR", "anonymize_kkm", "mondrian"),
-];
-
-/// What a release must satisfy, and how many individuals there are.
+/// What a release must satisfy, of how many individuals, and which sample of them.
 #[derive(Clone, Copy)]
 struct Point {
     k: usize,
     l: usize,
     individuals: usize,
+    sample: usize,
 }
 
 struct Axis {
     name: &'static str,
     fixed: &'static str,
-    points: Vec<(f64, Point)>,
+    at: Vec<usize>,
+    /// Each point is the mean over so many samples.
+    samples: usize,
+    curves: Vec<Curve>,
 }
 
 /// What is measured of one release.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Measured {
     qi: f64,
     sensitive: f64,
@@ -56,30 +61,93 @@ struct Table {
     individuals: usize,
 }
 
+/// The curves of an axis: the optimiser once, the others with both values of the parameter that does not change.
+fn curves(parameter: &str, others: [usize; 2]) -> Vec<Curve> {
+    let kl = |name: &str, algorithm, other| Curve {
+        name: format!("{name}, {parameter} = {other}"),
+        function: "anonymize_kl",
+        algorithm,
+        other,
+    };
+    let [first, second] = others;
+    let mut curves = vec![
+        kl("1:M, optimized", "optimized", first),
+        kl("1:M, best cut", "best_cut", first),
+        kl("1:M, best cut", "best_cut", second),
+        kl("1:M, Mondrian", "mondrian", first),
+        kl("1:M, Mondrian", "mondrian", second),
+    ];
+    // It knows no l.
+    let rmr = |name: String, other| Curve {
+        name,
+        function: "anonymize_kkm",
+        algorithm: "mondrian",
+        other,
+    };
+    match parameter {
+        "l" => curves.push(rmr("RMR".to_owned(), first)),
+        _ => curves.extend(others.map(|k| rmr(format!("RMR, k = {k}"), k))),
+    }
+    curves
+}
+
 fn axes(all: usize) -> Vec<Axis> {
-    let point = |k, l, individuals| Point { k, l, individuals };
-    let sizes = [all / 5, 2 * all / 5, 3 * all / 5, 4 * all / 5, all];
     vec![
         Axis {
             name: "k",
-            fixed: "l = 5",
-            points: [5, 10, 25, 50, 100]
-                .map(|k| (k as f64, point(k, 5, all)))
-                .to_vec(),
+            fixed: "l = 5 and 10",
+            at: vec![5, 10, 25, 50, 100],
+            samples: 1,
+            curves: curves("l", [5, 10]),
         },
         Axis {
             name: "l",
-            fixed: "k = 10",
-            points: [2, 4, 5, 6, 8, 10]
-                .map(|l| (l as f64, point(10, l, all)))
-                .to_vec(),
+            fixed: "k = 10 and 50",
+            at: vec![2, 4, 5, 6, 8, 10],
+            samples: 1,
+            curves: curves("k", [10, 50]),
         },
         Axis {
             name: "n",
-            fixed: "k = 10, l = 5",
-            points: sizes.map(|n| (n as f64, point(10, 5, n))).to_vec(),
+            fixed: "k = 10 and 50, l = 5",
+            at: vec![all / 5, 2 * all / 5, 3 * all / 5, 4 * all / 5, all],
+            samples: 3,
+            curves: curves("k", [10, 50]),
         },
     ]
+}
+
+/// The parameters of a point of a curve.
+fn point(axis: &Axis, curve: &Curve, at: usize, sample: usize, all: usize) -> Point {
+    let (k, l, individuals) = match axis.name {
+        "k" => (at, curve.other, all),
+        "l" => (curve.other, at, all),
+        _ => (curve.other, 5, at),
+    };
+    Point {
+        k,
+        l,
+        individuals,
+        sample,
+    }
+}
+
+/// What the paper says of a measure along an axis (Sections 6.2 and 6.3).
+fn claim(measure: &str, axis: &str) -> Claim {
+    let (says, trend) = match (measure, axis) {
+        ("qid_ncp" | "sa_ncp", "k") => ("it increases with k.", Trend::Rises),
+        ("qid_ncp", "l") => ("it increases with l.", Trend::Rises),
+        ("sa_ncp", "l") => ("it does not depend on l.", Trend::Stays),
+        ("qid_ncp" | "sa_ncp", _) => ("it falls as the table grows.", Trend::Falls),
+        (_, "k") => ("it falls slightly with k.", Trend::Falls),
+        (_, "l") => ("it hardly changes with l.", Trend::Stays),
+        _ => ("it grows about linearly.", Trend::Rises),
+    };
+    Claim {
+        says,
+        trend,
+        of: "1:M",
+    }
 }
 
 /// Measures and writes all figures.
@@ -101,22 +169,38 @@ pub fn figures(folder: &Path) -> Result<()> {
         &format!(
             "Releases of {source}, {} individuals, seed 1. The paper's tables are not public, so only trends can be compared. \
              QID-NCP is the mean of values by counts over all cells of individuals, SA-NCP the mean over published labels; \
-             time is that of the whole query. RMR: m = 2, delta = 0.65 as in the paper, from classes by Mondrian.",
+             time is that of the whole query. By n each point but the last is the mean over three random samples. RMR: m = 2, \
+             delta = 0.65 as in the paper, from classes by Mondrian. SA-NCP per original value cannot be measured from a \
+             release alone, which does not say whose value is whose ([M9](../papers.md#m9)).",
             table.individuals
         ),
     );
     let mut all = vec![];
     for axis in axes(table.individuals) {
-        let mut curves = vec![];
-        for curve in CURVES {
-            let mut measured = vec![];
-            for (_, point) in &axis.points {
-                measured.push(runtime.block_on(measure(&ctx, &table, curve, *point))?);
+        let mut measured = vec![];
+        for curve in &axis.curves {
+            let mut means = vec![];
+            for at in &axis.at {
+                // All of them are one sample only.
+                let samples = if *at == table.individuals {
+                    1
+                } else {
+                    axis.samples
+                };
+                let mut sum = Measured::default();
+                for sample in 0..samples {
+                    let point = point(&axis, curve, *at, sample, table.individuals);
+                    let one = runtime.block_on(measure(&ctx, &table, curve, point))?;
+                    sum.qi += one.qi / samples as f64;
+                    sum.sensitive += one.sensitive / samples as f64;
+                    sum.seconds += one.seconds / samples as f64;
+                }
+                means.push(sum);
             }
-            println!("{} {}", axis.name, curve.0);
-            curves.push(measured);
+            println!("{} {}", axis.name, curve.name);
+            measured.push(means);
         }
-        all.push((axis, curves));
+        all.push((axis, measured));
     }
     type Value = fn(&Measured) -> f64;
     let measures: [(&str, &str, Value); 3] = [
@@ -132,10 +216,10 @@ pub fn figures(folder: &Path) -> Result<()> {
                 (_, "l") => 5,
                 _ => 6,
             };
-            let series = CURVES.iter().zip(curves).map(|(curve, measured)| {
-                let x = axis.points.iter().map(|p| p.0);
+            let series = axis.curves.iter().zip(curves).map(|(curve, measured)| {
+                let x = axis.at.iter().map(|at| *at as f64);
                 let points = x.zip(measured.iter().map(value)).collect();
-                (curve.0.to_owned(), points)
+                (curve.name.clone(), points)
             });
             let plot = Plot {
                 title: format!("Figure {figure}: {label} by {} ({})", axis.name, axis.fixed),
@@ -144,6 +228,7 @@ pub fn figures(folder: &Path) -> Result<()> {
                 series: series.collect(),
             };
             page.add(&format!("{name}_{}", axis.name), &plot)?;
+            page.say(&claim(name, axis.name).sentence(&plot));
         }
     }
     page.write()
@@ -213,17 +298,28 @@ async fn load(ctx: &SessionContext, data: &Path, real: bool) -> Result<Table> {
 async fn measure(
     ctx: &SessionContext,
     table: &Table,
-    (_, function, algorithm): Curve,
+    curve: &Curve,
     point: Point,
 ) -> Result<Measured> {
-    let Point { k, l, individuals } = point;
+    let (function, algorithm) = (curve.function, curve.algorithm);
+    let Point {
+        k,
+        l,
+        individuals,
+        sample,
+    } = point;
     let qi = table.qi.join(", ");
     let parameters = match function {
         "anonymize_kl" => format!("k => {k}, l => {l}"),
         _ => format!("k => {k}, m => 2, delta => 0.65, block => 'all'"),
     };
+    // By their last digits, in an order that is another one for each sample.
+    let digits = ["0123456789", "7302918465", "4918503276"][sample % 3];
     let some = format!(
-        "(SELECT * FROM t WHERE person_id IN (SELECT DISTINCT person_id FROM t ORDER BY reverse(CAST(person_id AS VARCHAR)) LIMIT {individuals}))"
+        "(SELECT * FROM t WHERE person_id IN \
+         (SELECT person_id FROM (SELECT DISTINCT person_id FROM t) ORDER BY \
+         translate(reverse(CAST(person_id AS VARCHAR)), '0123456789', '{digits}'), person_id \
+         LIMIT {individuals}))"
     );
     let _ = ctx.deregister_table("original")?;
     ctx.sql(&format!("CREATE TABLE original AS SELECT * FROM {some}"))

@@ -18,6 +18,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::page::Page;
 use crate::plot::Plot;
+use crate::trend::{Claim, Trend};
 
 /// The paper's Table 4.
 const CONDITIONS: [&str; 8] = [
@@ -41,6 +42,17 @@ const ADULT: [&str; 7] = [
     "education",
     "native_country",
     "marital_status",
+    "race",
+    "sex",
+];
+
+/// The quasi-identifiers of Census-Income, and their hierarchies.
+const CENSUS: [&str; 7] = [
+    "age",
+    "class_of_worker",
+    "education",
+    "marital_stat",
+    "major_industry_code",
     "race",
     "sex",
 ];
@@ -98,9 +110,26 @@ struct People {
 }
 
 impl People {
+    /// A third of Census-Income, if it is there.
+    async fn census(data: &Path) -> Result<Option<Self>> {
+        let file = data.join("census_income_kdd.parquet");
+        if !file.exists() {
+            return Ok(None);
+        }
+        let query = format!(
+            "SELECT {} FROM anonymize_input('{}') WHERE row_id % 3 = 0 ORDER BY row_id",
+            CENSUS.join(", "),
+            file.display()
+        );
+        let about = "a third of `census_income_kdd`";
+        let levels = CENSUS.map(|name| {
+            let file = data.join(format!("hierarchies/census_income_{name}.csv"));
+            format!("hierarchy('{}')", file.display())
+        });
+        Self::of(&query, &CENSUS, &levels, about).await.map(Some)
+    }
+
     async fn load(data: &Path) -> Result<Self> {
-        let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
-        register_all(&ctx)?;
         let adult = data.join("adult.parquet");
         let (query, names, about) = if adult.exists() {
             let columns = ADULT.join(", ");
@@ -118,28 +147,37 @@ impl People {
             );
             (query, names, "`sample_patients(20000)`, one record each")
         };
-        let people = with_conditions(&ctx, &query).await?;
+        let levels = names.iter().map(|name| {
+            let file = data.join(format!("hierarchies/adult_{name}.csv"));
+            if adult.exists() && file.exists() {
+                return format!("hierarchy('{}')", file.display());
+            }
+            let by = SAMPLE.iter().find(|(n, _)| n == name);
+            let by = by.map_or("mask", |(_, by)| by);
+            format!("hierarchy(people, column => {name}, by => '{by}')")
+        });
+        let levels: Vec<String> = levels.collect();
+        Self::of(&query, &names, &levels, about).await
+    }
+
+    /// The people of a query, with a relation for the hierarchy of each column.
+    async fn of(query: &str, names: &[&str], levels: &[String], about: &str) -> Result<Self> {
+        let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+        register_all(&ctx)?;
+        let people = with_conditions(&ctx, query).await?;
         let records = people.num_rows();
         let table = MemTable::try_new(people.schema(), vec![vec![people]])?;
         ctx.register_table("people", Arc::new(table))?;
         let mut hierarchies = vec![];
-        for name in &names {
-            let file = data.join(format!("hierarchies/adult_{name}.csv"));
+        for (name, from) in names.iter().zip(levels) {
             // As tables, which all functions read.
-            let from = if adult.exists() && file.exists() {
-                format!("hierarchy('{}')", file.display())
-            } else {
-                let by = SAMPLE.iter().find(|(n, _)| n == name);
-                let by = by.map_or("mask", |(_, by)| by);
-                format!("hierarchy(people, column => {name}, by => '{by}')")
-            };
             let make = format!("CREATE TABLE levels_of_{name} AS SELECT * FROM {from}");
             ctx.sql(&make).await?.collect().await?;
             hierarchies.push(format!("levels_of_{name}"));
         }
         Ok(Self {
             ctx,
-            columns: names.into_iter().map(str::to_owned).collect(),
+            columns: names.iter().map(|name| (*name).to_owned()).collect(),
             hierarchies,
             about: format!("{about} ({records})"),
         })
@@ -236,6 +274,9 @@ struct Figure {
     curves: Vec<(&'static str, Call)>,
     at: fn(Call, u32) -> Call,
     value: fn(&Measured) -> f64,
+    /// Whether it is of the paper's second table.
+    census: bool,
+    claim: Option<Claim>,
 }
 
 const MODELS: [&str; 3] = ["p-sensitive", "p⁺-sensitive", "(p, α)-sensitive"];
@@ -306,19 +347,25 @@ fn all() -> Vec<Figure> {
         curves: vec![],
         at: qi,
         value: |m| m.seconds,
+        census: false,
+        claim: None,
     };
+    let claim = |says, trend, of| Some(Claim { says, trend, of });
     let ks = vec![2, 4, 6, 8, 10];
-    let by_k = |name, title, y, value| Figure {
+    let by_k = |name, title, y, value, claim| Figure {
         points: ks.clone(),
         curves: algorithms(),
         at: k,
         value,
+        census: true,
+        claim,
         ..figure(name, title, "k", y)
     };
     vec![
         Figure {
             points: (2..=7).collect(),
             curves: models(four, &[1, 2, 3]),
+            claim: claim("p⁺ is faster than (p, α).", Trend::Below(MODELS[2]), "p⁺"),
             ..figure(
                 "time_qi",
                 "Figure 2 (a): time by quasi-identifiers (k = 3, p = 4, α = 4)",
@@ -334,6 +381,7 @@ fn all() -> Vec<Figure> {
                 alpha: x,
                 ..call
             },
+            claim: claim("p⁺ is faster than (p, α).", Trend::Below(MODELS[2]), "p⁺"),
             ..figure(
                 "time_p",
                 "Figure 2 (b): time by p = α (k = 3)",
@@ -345,6 +393,11 @@ fn all() -> Vec<Figure> {
             points: (2..=7).collect(),
             curves: models(DEFAULT, &[1, 2, 3]),
             value: |m| m.distortion,
+            claim: claim(
+                "it almost always increases with the quasi-identifiers.",
+                Trend::Rises,
+                "",
+            ),
             ..figure(
                 "distortion_qi",
                 "Figure 3 (a): distortion ratio by quasi-identifiers (k = 3, p = 2, α = 1)",
@@ -357,6 +410,11 @@ fn all() -> Vec<Figure> {
             curves: models(DEFAULT, &[2, 3]),
             at: alpha,
             value: |m| m.distortion,
+            claim: claim(
+                "it decreases with α, which there is weaker the larger it is.",
+                Trend::Falls,
+                "α",
+            ),
             ..figure(
                 "distortion_alpha",
                 "Figure 3 (b): distortion ratio by α (k = 3, p = 2)",
@@ -369,29 +427,51 @@ fn all() -> Vec<Figure> {
             "Figure 4 (a): distortion ratio by k (p = 2, α = 1)",
             "distortion ratio",
             |m| m.distortion,
+            claim(
+                "both models by local recoding are better than clustering under p-sensitivity.",
+                Trend::Below("clustering, p"),
+                "localpk",
+            ),
         ),
         by_k(
             "dm_k",
             "Figure 4 (b): discernability by k (p = 2, α = 1)",
             "discernability",
             |m| m.dm,
+            claim(
+                "both models by local recoding are better than clustering under p-sensitivity.",
+                Trend::Below("clustering, p"),
+                "localpk",
+            ),
         ),
         by_k(
             "cavg_k",
             "Figure 4 (c): normalized average class size by k (p = 2, α = 1)",
             "CAVG",
             |m| m.cavg,
+            claim("an algorithm hardly changes with k.", Trend::Stays, ""),
         ),
         by_k(
             "time_k",
             "Figure 5 (a): time by k (p = 2, α = 1)",
             "seconds",
             |m| m.seconds,
+            claim(
+                "the time of all algorithms increases with k.",
+                Trend::Rises,
+                "",
+            ),
         ),
         Figure {
             points: (1..=6).collect(),
             curves: models(DEFAULT, &[2, 3]),
             at: alpha,
+            census: true,
+            claim: claim(
+                "local recoding takes less time with a larger α.",
+                Trend::Falls,
+                "α",
+            ),
             ..figure(
                 "time_alpha",
                 "Figure 5 (b): time by α (k = 3, p = 2)",
@@ -407,28 +487,30 @@ pub fn figures(folder: &Path) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let people = runtime.block_on(People::load(&data))?;
+    let census = runtime.block_on(People::census(&data))?;
+    let second = census.as_ref().unwrap_or(&people);
     let mut page = Page::new(
         folder,
         "p_sensitive",
         "Figures 2–5 and Table 10 of Sun et al. 2010, measured",
         &format!(
             "Releases of {}, seven quasi-identifiers with hierarchies and a random condition of eight in four categories, by \
-             a fixed seed; `block => 'all'`, one thread. The paper's CENSUS table is not public, so Figures 4 and 5 are of the \
-             same table. α is the least total weight, so larger is stricter; the paper's Section 7 says the \
+             a fixed seed; `block => 'all'`, one thread. Figures 4 and 5 are of {}, because the paper's CENSUS table is not public. α is the least total weight, so larger is stricter; the paper's Section 7 says the \
              contrary ([P2](../papers.md#p2)). Time is that of the whole query.",
-            people.about
+            people.about, second.about
         ),
     );
     let mut known: Vec<(String, Measured)> = vec![];
     for figure in all() {
         let mut series = vec![];
+        let people = if figure.census { second } else { &people };
         for (name, base) in &figure.curves {
             let mut points = vec![];
             for x in &figure.points {
                 let call = (figure.at)(*base, *x);
                 let key = format!(
-                    "{}{}{}-{}-{}-{}",
-                    call.model, call.algorithm, call.qi, call.k, call.p, call.alpha
+                    "{}{}{}{}-{}-{}-{}",
+                    people.about, call.model, call.algorithm, call.qi, call.k, call.p, call.alpha
                 );
                 let measured = match known.iter().find(|(k, _)| *k == key) {
                     Some((_, measured)) => *measured,
@@ -447,6 +529,9 @@ pub fn figures(folder: &Path) -> Result<()> {
             series,
         };
         page.add(figure.name, &plot)?;
+        if let Some(claim) = &figure.claim {
+            page.say(&claim.sentence(&plot));
+        }
     }
     page.say(&runtime.block_on(attacks(&people))?);
     page.write()
