@@ -72,8 +72,8 @@ fn repeats(columns: &[ArrayRef]) -> Vec<bool> {
         let Ok(compare) = make_comparator(column, column, SortOptions::default()) else {
             return vec![false; rows];
         };
-        for row in 1..rows {
-            repeats[row] = repeats[row] && compare(row - 1, row).is_eq();
+        for (row, repeats) in repeats.iter_mut().enumerate().skip(1) {
+            *repeats = *repeats && compare(row - 1, row).is_eq();
         }
     }
     repeats
