@@ -1,6 +1,5 @@
-//! A call of every function that publishes a table, for what must hold of all of them.
+//! A call of every function that publishes a table, for what must hold of all of them. The tests of the program use it too.
 
-use datafusion::prelude::SessionContext;
 use datafusion_anonymize::{FUNCTIONS, FunctionEntry};
 
 /// A call over a table like `sample_patients`. `TABLE` stands for the table, `BLOCK` for the size of a block.
@@ -30,8 +29,8 @@ pub const CALLS: &[&str] = &[
      delta => 0.5, hierarchy => {ward: wards}, block => BLOCK, seed => 11)",
 ];
 
-/// Makes the hierarchy of wards that some calls use.
-pub async fn make_wards(ctx: &SessionContext) {
+/// The statement that makes the hierarchy of wards that some calls use.
+pub fn wards() -> String {
     let wards = [
         ("cardiology", "medicine"),
         ("emergency", "acute"),
@@ -47,8 +46,7 @@ pub async fn make_wards(ctx: &SessionContext) {
         ("surgery", "acute"),
     ];
     let rows = wards.map(|(ward, house)| format!("('{ward}', '{house}', '*')"));
-    let sql = format!("CREATE VIEW wards AS VALUES {}", rows.join(", "));
-    ctx.sql(&sql).await.unwrap().collect().await.unwrap();
+    format!("CREATE VIEW wards AS VALUES {}", rows.join(", "))
 }
 
 /// The call over a table, with blocks of so many individuals.

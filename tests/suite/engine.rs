@@ -1,10 +1,15 @@
 //! What the other modules share: contexts, tables, results.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_anonymize::register_all;
+
+use crate::calls::wards;
 
 /// A context with our functions.
 pub fn context(config: SessionConfig) -> SessionContext {
@@ -29,6 +34,11 @@ pub async fn with_patients_in(partitions: usize) -> SessionContext {
     ctx
 }
 
+/// Makes the hierarchy of wards that some calls of all functions use.
+pub async fn make_wards(ctx: &SessionContext) {
+    rows(ctx, &wards()).await.unwrap();
+}
+
 /// Runs a query.
 pub async fn rows(ctx: &SessionContext, sql: &str) -> Result<Vec<Vec<String>>> {
     Ok(printed(&ctx.sql(sql).await?.collect().await?))
@@ -49,6 +59,20 @@ pub fn printed(batches: &[RecordBatch]) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+/// Whether the engine had too little memory.
+pub fn is_exhausted(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
+}
+
+/// How often the operators of a plan spilled.
+pub fn spills(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let own = plan
+        .metrics()
+        .and_then(|m| m.spill_count())
+        .unwrap_or_default();
+    own + plan.children().into_iter().map(spills).sum::<usize>()
 }
 
 /// For how many seeds below `seeds` a check says yes; two run at a time.

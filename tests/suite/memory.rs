@@ -12,8 +12,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_anonymize::{Summary, register_all};
 use futures::StreamExt;
 
-use crate::calls::{CALLS, call, make_wards};
-use crate::engine::printed;
+use crate::calls::{CALLS, call};
+use crate::engine::{is_exhausted, make_wards, printed, spills};
 
 const SAMPLE: &str = "sample_patients(12000)";
 
@@ -44,15 +44,6 @@ async fn run(
     let mut rows = printed(&collect(Arc::clone(&plan), ctx.task_ctx()).await?);
     rows.sort();
     Ok((plan, rows))
-}
-
-/// How often the operators of a plan spilled.
-fn spills(plan: &Arc<dyn ExecutionPlan>) -> usize {
-    let own = plan
-        .metrics()
-        .and_then(|m| m.spill_count())
-        .unwrap_or_default();
-    own + plan.children().into_iter().map(spills).sum::<usize>()
 }
 
 /// Files below a folder.
@@ -92,17 +83,18 @@ async fn a_small_pool_spills_and_gives_the_same_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_small_a_pool_is_an_error() {
+async fn too_small_a_pool_is_an_error_that_names_who_wanted_more() {
     let folder = tempfile::tempdir().unwrap();
     for query in CALLS {
         let sql = call(query, SAMPLE, "700");
-        for bytes in [1 << 10, 64 << 10, 512 << 10] {
-            let ctx = limited(Arc::new(FairSpillPool::new(bytes)), folder.path()).await;
-            let error = run(&ctx, &sql).await.unwrap_err().strip_backtrace();
-            assert!(
-                error.contains("Resources exhausted") || error.contains("memory"),
-                "{error}: {sql}"
-            );
+        for bytes in [1 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10] {
+            let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(bytes));
+            let ctx = limited(Arc::clone(&pool), folder.path()).await;
+            let error = run(&ctx, &sql).await.unwrap_err();
+            assert!(is_exhausted(&error), "{error}: {sql}");
+            let text = error.find_root().strip_backtrace();
+            assert!(wanted_by(&text).is_some(), "{text}: {sql}");
+            ends(&pool, folder.path()).await;
         }
     }
 }
@@ -118,6 +110,25 @@ async fn a_block_that_does_not_fit_names_the_operator() {
         assert!(error.contains("Resources exhausted"), "{error}: {sql}");
         assert!(error.contains("AnonymizeExec"), "{error}: {sql}");
     }
+}
+
+/// Who can want more memory than there is: our operators, and the engine's below and between them.
+const CONSUMERS: [&str; 9] = [
+    "AnonymizeExec[",
+    "IndividualsExec[",
+    "ProfileExec[",
+    "TableProfile",
+    "ExternalSorter[",
+    "ExternalSorterMerge[",
+    "RepartitionExec[",
+    "RepartitionMerge[",
+    "SortPreservingMergeExec[",
+];
+
+/// The consumer that an error of the engine's pool names.
+fn wanted_by(error: &str) -> Option<&'static str> {
+    let (_, named) = error.split_once(" for ")?;
+    CONSUMERS.into_iter().find(|name| named.starts_with(name))
 }
 
 /// Waits until all memory was given back and no temporary file is left.

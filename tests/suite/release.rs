@@ -25,7 +25,7 @@ use futures::stream::BoxStream;
 use serde_json::Value;
 
 use crate::calls::{CALLS, call};
-use crate::engine::{context, rows};
+use crate::engine::{context, make_wards, rows};
 use crate::json_schema::faults;
 
 const CALL: &str = "anonymize_eir(visits, id => patient_id, qi => [sex, birth_year, race], sensitive => diagnosis, l => 3)";
@@ -461,7 +461,7 @@ async fn every_function_and_notation_can_be_published() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_form_can_be_published() {
     let ctx = visits().await;
-    crate::calls::make_wards(&ctx).await;
+    make_wards(&ctx).await;
     let folder = tempfile::tempdir().unwrap();
     let kl = "SELECT * FROM anonymize_kl(visits, id => patient_id, qi => [birth_year, sex], sensitive => ward, k => 3, l => 2, \
               hierarchy => {ward: wards}";
