@@ -2,22 +2,30 @@
 //! sorting them by id and writing Parquet.
 //!
 //! ```sh
-//! cargo bench --bench scale -- [--individuals 5000] [--steps 3] [--repeat 3] [--pool 256] [--only floor,eir]
-//!                              [--no-blocks] [--no-threads]
+//! cargo bench --bench scale -- [--individuals 5000] [--steps 3] [--repeat 3] [--pool 256] [--only eir,slppa]
+//!                              [--no-blocks] [--no-threads] [--cancel]
 //! ```
 //!
 //! `--individuals` is the smallest size n; each further step has ten times as many. `--pool` limits the engine's memory
-//! to so many MB, sorts then spill, and the published rows are compared with those of an unlimited run. Every job is a
-//! process of its own, whose memory is sampled from outside. Data is made once, below target/scale.
+//! to so many MB, sorts then spill, and the published rows are compared with those of an unlimited run. `--cancel`
+//! interrupts jobs of the largest size instead of measuring them; it wants the program `anonymize` of the same profile.
+//! Every job is a process of its own, whose memory is sampled from outside. Data is made once, below target/scale. What
+//! is printed is Markdown.
 
-#![allow(clippy::expect_used, missing_docs)]
+#![allow(missing_docs)]
 
+mod blocks;
+mod cancel;
+mod data;
+mod files;
+mod growth;
 mod job;
+mod jobs;
+mod machine;
 mod measured;
 mod options;
-mod tables;
-
-use std::path::PathBuf;
+mod phase;
+mod threads;
 
 use datafusion::common::Result;
 use mimalloc::MiMalloc;
@@ -30,17 +38,33 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(at) = arguments.iter().position(|a| a == "--job") {
-        return job::run(&arguments[at + 1]);
+    if let [first, job] = &arguments[..]
+        && first == "--job"
+    {
+        return job::run(job);
     }
-    tables::print(&Options::parse(&arguments))
+    let options = Options::parse(&arguments);
+    let jobs = jobs::wanted(&options);
+    let sizes = options.sizes();
+    machine::print(&options);
+    if options.cancel {
+        data::make(options.largest(), &jobs)?;
+        return cancel::print(&options, &jobs);
+    }
+    for individuals in &sizes {
+        data::make(*individuals, &jobs)?;
+    }
+    let largest = growth::print(&options, &jobs)?;
+    if options.threads {
+        threads::print(&options, &largest)?;
+    }
+    if options.blocks {
+        blocks::print(&options, &jobs)?;
+    }
+    Ok(())
 }
 
-/// Where data and results are.
-fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"),
-        PathBuf::from,
-    );
-    target.join("scale")
+/// Whether what was aimed at is attained.
+fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "MISSED" }
 }

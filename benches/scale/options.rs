@@ -1,6 +1,9 @@
-//! What to run.
+//! What to do.
 
+use std::process::exit;
 use std::str::FromStr;
+
+use crate::jobs::JOBS;
 
 #[derive(Debug)]
 pub struct Options {
@@ -18,47 +21,78 @@ pub struct Options {
     pub blocks: bool,
     /// Whether to print one core against two.
     pub threads: bool,
+    /// Whether to interrupt jobs instead.
+    pub cancel: bool,
 }
 
 impl Options {
     pub fn parse(arguments: &[String]) -> Self {
-        let value = |name: &str| {
-            let at = arguments.iter().position(|a| a == name)?;
-            arguments.get(at + 1).cloned()
+        let mut options = Self {
+            individuals: 5_000,
+            steps: 3,
+            repeat: 3,
+            pool: None,
+            only: vec![],
+            blocks: true,
+            threads: true,
+            cancel: false,
         };
-        let has = |name: &str| arguments.iter().any(|a| a == name);
-        let only = value("--only").unwrap_or_default();
-        Self {
-            individuals: number(value("--individuals")).unwrap_or(5_000),
-            steps: number(value("--steps")).unwrap_or(3),
-            repeat: number(value("--repeat")).unwrap_or(3),
-            pool: number(value("--pool")),
-            only: only
-                .split(',')
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .collect(),
-            blocks: !has("--no-blocks"),
-            threads: !has("--no-threads"),
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                let value = arguments.next();
+                value.unwrap_or_else(|| wrong(&format!("{argument} needs a value")))
+            };
+            match argument.as_str() {
+                "--individuals" => options.individuals = number(value()),
+                "--steps" => options.steps = number(value()),
+                "--repeat" => options.repeat = number(value()),
+                "--pool" => options.pool = Some(number(value())),
+                "--only" => options.only = value().split(',').map(job_name).collect(),
+                "--no-blocks" => options.blocks = false,
+                "--no-threads" => options.threads = false,
+                "--cancel" => options.cancel = true,
+                // Given by cargo.
+                "--bench" => {}
+                _ => wrong(&format!("'{argument}' is unknown")),
+            }
         }
+        options
     }
 
     pub fn wants(&self, name: &str) -> bool {
-        name == "floor" || self.only.is_empty() || self.only.iter().any(|o| o == name)
+        self.only.is_empty() || self.only.iter().any(|o| o == name)
     }
 
     pub fn sizes(&self) -> Vec<u64> {
-        (0..self.steps)
+        let steps = 0..self.steps.max(1);
+        steps
             .map(|step| self.individuals * 10u64.pow(step))
             .collect()
     }
+
+    pub fn largest(&self) -> u64 {
+        self.sizes().last().copied().unwrap_or_default()
+    }
 }
 
-fn number<T: FromStr>(text: Option<String>) -> Option<T> {
-    let text = text?;
-    let number = text.replace('_', "").parse().ok();
-    Some(number.unwrap_or_else(|| {
-        eprintln!("'{text}' is not a number");
-        std::process::exit(2)
-    }))
+fn job_name(name: &str) -> String {
+    let names: Vec<_> = JOBS.iter().map(|job| job.name).collect();
+    if !names.contains(&name) {
+        wrong(&format!(
+            "there is no job '{name}', but {}",
+            names.join(", ")
+        ));
+    }
+    name.to_owned()
+}
+
+fn number<T: FromStr>(text: &str) -> T {
+    let number = text.replace('_', "").parse();
+    number.unwrap_or_else(|_| wrong(&format!("'{text}' is not a number")))
+}
+
+fn wrong(what: &str) -> ! {
+    eprintln!("{what}");
+    exit(2)
 }
