@@ -26,7 +26,7 @@ pub use release::{BucketTable, LocalColumn, LocalRelease};
 /// What every bucket of an attribute must satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BucketRule {
-    /// No value is more than 1 / l of its bucket (Li 2020, Lemma 2 and Corollary 2).
+    /// Each value occurs once in its bucket, and there are at least l of them (Li 2020, Corollary 2: l-unique).
     Diversity {
         /// At least 1.
         l: usize,
@@ -208,6 +208,27 @@ pub fn verify_local(
 pub fn verify_groups(release: &LocalRelease, k: usize) -> Result<(), LocalViolation> {
     release.check_people()?;
     check_groups(&release.group_sizes(), k)
+}
+
+/// How far a bucket is from all of them, at most; `None` without buckets.
+///
+/// A bucket is a list of values by their place in the order of all `values` different ones, with how often each occurs. The
+/// distance is that of t-closeness: half the sum of the differences of all shares, or, where values are `ordered`, the mean
+/// over their borders of the difference of what lies below.
+pub fn largest_distance(
+    buckets: &[Vec<(u32, usize)>],
+    values: usize,
+    ordered: bool,
+) -> Option<f64> {
+    let mut whole = vec![0; values];
+    for (place, count) in buckets.iter().flatten() {
+        whole[*place as usize] += count;
+    }
+    let distances = buckets.iter().map(|bucket| {
+        let (part, all) = attribute::distance(bucket, &whole, ordered);
+        part as f64 / all as f64
+    });
+    distances.reduce(f64::max)
 }
 
 fn check_groups(groups: &[usize], k: usize) -> Result<(), LocalViolation> {

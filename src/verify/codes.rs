@@ -4,8 +4,9 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, UInt32Array, make_array, make_comparator,
+    Array, ArrayRef, AsArray, ListArray, UInt32Array, make_array, make_comparator,
 };
+use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{SortOptions, take};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type,
@@ -149,6 +150,17 @@ fn with_one_nan_and_zero(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         DataType::Float16 => primitive!(Float16Type),
         DataType::Float32 => primitive!(Float32Type),
         DataType::Float64 => primitive!(Float64Type),
+        // Of a part of a list only its own values: parts of one list would each convert all of it.
+        DataType::List(field) if has_floats(field.data_type()) => {
+            let list = array.as_list::<i32>();
+            let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
+            let own = list.values().slice(first as usize, (last - first) as usize);
+            let offsets = list.value_offsets().iter().map(|offset| offset - first);
+            let offsets = OffsetBuffer::new(offsets.collect::<Vec<_>>().into());
+            let (values, nulls) = (with_one_nan_and_zero(&own)?, list.nulls().cloned());
+            let list = ListArray::try_new(Arc::clone(field), offsets, values, nulls)?;
+            Ok(Arc::new(list))
+        }
         other if has_floats(other) => {
             let data = array.to_data();
             let children = data

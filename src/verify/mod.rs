@@ -38,7 +38,7 @@ pub use anatomy::{
 };
 pub use buckets::{
     AttributeAttained, BucketRule, BucketTable, LocalAttained, LocalColumn, LocalRelease,
-    LocalViolation, flags_absent, preserved, verify_groups, verify_local,
+    LocalViolation, flags_absent, largest_distance, preserved, verify_groups, verify_local,
 };
 pub use codes::comparable_rows;
 pub use fingerprint::{

@@ -155,7 +155,7 @@ impl AttributeBuckets {
             attained.outsider_share = attained.outsider_share.max(Ratio::of(most, size));
             attained.insider_share = attained.insider_share.max(insider(bucket));
             let satisfied = match rule {
-                BucketRule::Diversity { l } => most as u128 * *l as u128 <= size as u128,
+                BucketRule::Diversity { l } => most == 1 && size >= *l,
                 BucketRule::Closeness { t, ordered } => {
                     let (part, all) = distance(bucket, &whole, *ordered);
                     let distance = part as f64 / all as f64;
@@ -205,7 +205,7 @@ fn insider(bucket: &[(u32, usize)]) -> Ratio {
 
 /// The distance of a bucket from the whole (Li 2007), as a fraction: half the sum of the differences of all shares, or
 /// the mean over all borders between neighbouring values of the difference of what lies below.
-fn distance(bucket: &[(u32, usize)], whole: &[usize], ordered: bool) -> (u128, u128) {
+pub(super) fn distance(bucket: &[(u32, usize)], whole: &[usize], ordered: bool) -> (u128, u128) {
     let (own, all) = (size(bucket) as u128, whole.iter().sum::<usize>() as u128);
     let mut counts = bucket.iter().peekable();
     let (mut sum, mut below, mut below_whole) = (0u128, 0u128, 0u128);

@@ -93,7 +93,8 @@ fn an_insider_learns_more() {
     let values = ints(&[1, 2, 3, 1, 1, 2, 3]);
     let sensitive = column(&values, &[7, 7, 7, 9, 9, 9, 9]);
     let release = LocalRelease::try_new(&who(7), &[], &[], &[sensitive]).unwrap();
-    let attained = verify_local(&release, 7, &[TWO]).unwrap().attributes[0];
+    let attained = verify_local(&release, 7, &[close("1", false)]).unwrap();
+    let attained = attained.attributes[0];
     assert_eq!(attained.outsider_share, Ratio::of(1, 2));
     assert_eq!(attained.insider_share, Ratio::of(2, 3));
     assert_eq!((attained.smallest_bucket, attained.largest_bucket), (3, 4));
@@ -103,6 +104,42 @@ fn an_insider_learns_more() {
     let attained = verify_local(&release, 1, &[TWO]).unwrap().attributes[0];
     assert_eq!(attained.outsider_share, Ratio::of(1, 3));
     assert_eq!(attained.insider_share, Ratio::of(1, 2), "1 / (l − 1)");
+}
+
+#[test]
+fn a_value_occurs_once_in_a_bucket_of_l() {
+    // Two of four are 2-diverse and not 2-unique; in a table of their own they are counted alike.
+    let values = ints(&[1, 2, 1, 2, 3, 4]);
+    let bucket = [7, 7, 7, 7, 9, 9];
+    let twice = column(&values, &bucket);
+    let apart = LocalColumn {
+        value: Arc::new(Int32Array::new_null(6)),
+        bucket: ids(&bucket),
+        table: Some(BucketTable {
+            bucket: ids(&[7, 7, 9, 9]),
+            value: ints(&[1, 2, 3, 4]),
+            individuals: ints(&[2, 2, 1, 1]),
+        }),
+    };
+    for column in [twice, apart] {
+        let release = LocalRelease::try_new(&who(6), &[], &[], &[column]).unwrap();
+        let said = "1 of 2 buckets of attribute 0 violate 2-diversity; the first of them has 4 values, one of them 2 times";
+        let violation = verify_local(&release, 1, &[TWO]).unwrap_err();
+        assert_eq!(violation.to_string(), said);
+        assert!(verify_local(&release, 1, &[close("1", false)]).is_ok());
+    }
+}
+
+#[test]
+fn distances_are_those_of_the_definition() {
+    // All: two of three values 0, 1 and 2. Buckets {0, 1, 2} and {0, 1, 2}, then {0, 0, 1} and {1, 2, 2}.
+    let even = vec![vec![(0, 1), (1, 1), (2, 1)]; 2];
+    assert_eq!(largest_distance(&even, 3, false), Some(0.0));
+    let apart = vec![vec![(0, 2), (1, 1)], vec![(1, 1), (2, 2)]];
+    assert_eq!(largest_distance(&apart, 3, false), Some(1.0 / 3.0));
+    // Below the first border 2/3 instead of 1/3, below the second 1 instead of 2/3.
+    assert_eq!(largest_distance(&apart, 3, true), Some(1.0 / 3.0));
+    assert_eq!(largest_distance(&[], 0, true), None);
 }
 
 #[test]
@@ -158,13 +195,16 @@ fn a_bucket_that_two_blocks_share_is_seen() {
     // docs/papers.md G7: the union of two buckets of different values is none.
     let both = column(&ints(&[1, 2, 1, 2]), &[3, 3, 3, 3]);
     let release = LocalRelease::try_new(&who(4), &[], &[], &[both]).unwrap();
-    let attained = verify_local(&release, 1, &[TWO]).unwrap().attributes[0];
-    assert_eq!(
-        attained.most_of_a_value, 2,
-        "still no more than half, but no longer unique"
-    );
-    let three = BucketRule::Diversity { l: 3 };
-    assert!(verify_local(&release, 1, &[three]).is_err());
+    // Still no more than half, but no longer unique.
+    let violation = verify_local(&release, 1, &[TWO]).unwrap_err();
+    assert!(matches!(
+        violation,
+        LocalViolation::Bucket {
+            size: 4,
+            most: 2,
+            ..
+        }
+    ));
 }
 
 #[test]
