@@ -19,10 +19,14 @@ pub enum Role {
     Bits,
     /// Groups of an anatomized table, see [`GroupAnswers`](super::GroupAnswers).
     Groups,
+    /// Buckets with their members.
+    Buckets,
+    /// Numbers that are summed instead of counting records, see [`Totals`](super::Totals).
+    Number,
 }
 
 impl Role {
-    /// Reads roles as plans hold them: `p0 p1 e2`, `p0 b`.
+    /// Reads roles as plans hold them: `p0 p1 e2`, `p0 b`, `e0 e1 n`.
     pub fn parse(text: &str) -> Option<Vec<Self>> {
         let role = |word: &str| {
             let column = || word.get(1..)?.parse().ok();
@@ -31,6 +35,8 @@ impl Role {
                 'p' => column().map(Role::Published),
                 'b' => Some(Role::Bits),
                 'g' => Some(Role::Groups),
+                'l' => Some(Role::Buckets),
+                'n' => Some(Role::Number),
                 _ => None,
             }
         };
@@ -74,7 +80,7 @@ impl Answers {
             .map(|role| match role {
                 Role::Exact(column) => Input::column(Matching::exact(workload, *column)),
                 Role::Published(column) => Input::column(Matching::published(workload, *column)),
-                Role::Bits | Role::Groups => Input::Bits,
+                Role::Bits | Role::Groups | Role::Buckets | Role::Number => Input::Bits,
             })
             .collect();
         let asked = workload.queries.iter().map(|query| {
@@ -319,6 +325,7 @@ mod tests {
         let roles = [Role::Published(0), Role::Exact(12), Role::Bits];
         assert_eq!(Role::parse("p0 e12 b"), Some(roles.to_vec()));
         assert_eq!(Role::parse("g"), Some(vec![Role::Groups]));
+        assert_eq!(Role::parse("l n"), Some(vec![Role::Buckets, Role::Number]));
         assert_eq!(Role::parse("x1"), None);
     }
 }

@@ -146,7 +146,8 @@ impl GroupAnswers {
     }
 }
 
-fn visit(bits: &[u64], mut query: impl FnMut(usize)) {
+/// Every query whose bit is set.
+pub fn visit(bits: &[u64], mut query: impl FnMut(usize)) {
     for (word, bits) in bits.iter().enumerate() {
         let mut bits = *bits;
         while bits != 0 {

@@ -6,11 +6,13 @@ mod groups;
 mod matching;
 mod planes;
 mod summary;
+mod totals;
 mod workload;
 
 pub use answers::{Answers, Role};
 pub use fixed::Fixed;
-pub use groups::GroupAnswers;
+pub use groups::{GroupAnswers, visit};
 pub use matching::Matching;
-pub use summary::{Summary, relative_error};
+pub use summary::{Summary, relative_error, relative_width};
+pub use totals::Totals;
 pub use workload::{Attribute, Draw, Predicate, Workload};

@@ -8,6 +8,15 @@ pub fn relative_error(estimate: f64, exact: f64, floor: f64) -> Option<f64> {
     (base > 0.0).then(|| (estimate - exact).abs() / base)
 }
 
+/// The width of an answer's bounds relative to the exact answer, or to the floor where that is larger: R_error of Li 2020,
+/// section 4.2, which is no error (docs/papers.md L9).
+///
+/// `None` where both are 0.
+pub fn relative_width(lower: f64, upper: f64, exact: f64, floor: f64) -> Option<f64> {
+    let base = exact.abs().max(floor);
+    (base > 0.0).then(|| (upper - lower) / base)
+}
+
 /// Errors of a workload in few numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
@@ -71,5 +80,7 @@ mod tests {
         assert_eq!(relative_error(4.0, 5.0, 0.0), Some(0.2));
         assert_eq!(relative_error(1.0, 0.0, 0.0), None);
         assert_eq!(relative_error(1.0, 0.0, 10.0), Some(0.1));
+        assert_eq!(relative_width(80.0, 170.0, 100.0, 0.0), Some(0.9));
+        assert_eq!(relative_width(0.0, 1.0, 0.0, 0.0), None);
     }
 }

@@ -6,13 +6,14 @@
 //! ```
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema, Result};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::{coalesce, get_field, named_struct};
 use datafusion::functions_aggregate::expr_fn::{count, max, min, sum};
 use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
+use super::bucket_distance::bucket_distance;
 use super::class_tuple;
 use super::measure::{MeasureCall, MeasureEntry, ToExpr};
 use crate::error;
@@ -197,7 +198,9 @@ impl Table {
             false => lit(1i64),
         };
         let number = |name: &str| cast(col(name), DataType::Float64);
-        let by_bucket = LogicalPlanBuilder::from(self.published.clone())
+        let data_type = self.published.schema().data_type(name_of(&values)?)?;
+        let in_order = data_type.is_numeric() || data_type.is_temporal();
+        let by_value = LogicalPlanBuilder::from(self.published.clone())
             .filter(values.clone().is_not_null())?
             .project([
                 self.column(&format!("{name}{BUCKET}")).alias("__bucket"),
@@ -208,14 +211,29 @@ impl Table {
                 [col("__bucket"), col("__value")],
                 [sum(col("__times")).alias("__n")],
             )?
-            .aggregate(
-                [col("__bucket")],
-                [
-                    sum(col("__n")).alias("__size"),
-                    max(col("__n")).alias("__most"),
-                    count(lit(1)).alias("__values"),
-                ],
-            )?;
+            .build()?;
+        let distance = |ordered: bool| {
+            let args = ["__bucket", "__value", "__n"].map(col).to_vec();
+            bucket_distance().call([args, vec![lit(ordered)]].concat())
+        };
+        let distances = LogicalPlanBuilder::from(by_value.clone()).aggregate(
+            Vec::<Expr>::new(),
+            [
+                distance(false).alias("__distance"),
+                match in_order {
+                    true => distance(true).alias("__ordered"),
+                    false => max(lit(ScalarValue::Float64(None))).alias("__ordered"),
+                },
+            ],
+        )?;
+        let by_bucket = LogicalPlanBuilder::from(by_value).aggregate(
+            [col("__bucket")],
+            [
+                sum(col("__n")).alias("__size"),
+                max(col("__n")).alias("__most"),
+                count(lit(1)).alias("__values"),
+            ],
+        )?;
         let outsider = number("__most") / number("__size");
         // Whoever knows the value of one member, as each member does: another value than the most frequent one.
         let others = number("__size") - lit(1.0);
@@ -232,7 +250,8 @@ impl Table {
                 max(insider).alias("__insider"),
             ],
         )?;
-        rows(
+        let whole = whole.cross_join(distances.build()?)?;
+        let report = rows(
             whole,
             Some(name),
             vec![
@@ -265,10 +284,26 @@ impl Table {
                     "insider_share",
                     col("__insider"),
                     Some("lower"),
-                    "the same for a member, or whoever knows the value of one: 1 / (l - 1)",
+                    "the same for a member, or whoever knows the value of one: 1 / (l - 1) where all values of a bucket \
+                     are different, more where one repeats",
+                ),
+                (
+                    "t",
+                    col("__distance"),
+                    Some("lower"),
+                    "how far a bucket is from all secret values of the column: variational distance",
+                ),
+                (
+                    "t_ordered",
+                    col("__ordered"),
+                    Some("lower"),
+                    "the same in the order of the values: earth mover's distance",
                 ),
             ],
-        )
+        )?;
+        // Without a value: too many different values, or none that have an order.
+        let told = col("measure").in_list(vec![lit("t"), lit("t_ordered")], true);
+        report.filter(told.or(col("value").is_not_null()))
     }
 }
 
@@ -278,11 +313,7 @@ fn rows(
     attribute: Option<&str>,
     measures: Vec<Measure>,
 ) -> Result<LogicalPlanBuilder> {
-    let text = |text: Option<&str>| {
-        lit(datafusion::common::ScalarValue::Utf8(
-            text.map(str::to_owned),
-        ))
-    };
+    let text = |text: Option<&str>| lit(ScalarValue::Utf8(text.map(str::to_owned)));
     let row = |(name, value, better, note): Measure| {
         named_struct(vec![
             lit("measure"),
@@ -307,6 +338,13 @@ fn rows(
             field("better"),
             field("note"),
         ])
+}
+
+fn name_of(expr: &Expr) -> Result<&Column> {
+    match expr {
+        Expr::Column(column) => Ok(column),
+        _ => datafusion::common::internal_err!("values of buckets are a column"),
+    }
 }
 
 fn column(schema: &DFSchema, name: &str) -> Expr {

@@ -9,6 +9,7 @@ mod argument;
 mod ast;
 mod audit_buckets;
 mod audits;
+mod bucket_distance;
 mod bucket_sum;
 mod call;
 mod categories;
@@ -57,6 +58,7 @@ pub(crate) fn register_expressions(registry: &mut dyn FunctionRegistry) -> Resul
     registry.register_udf(known_fraction::known_fraction())?;
     registry.register_udaf(estimate_count::estimate_count())?;
     registry.register_udaf(column_values::column_values())?;
+    registry.register_udaf(bucket_distance::bucket_distance())?;
     registry.register_udaf(bucket_sum::bucket_sum())?;
     registry.register_udaf(bucket_sum::fixed_sum())?;
     registry.register_udaf(estimate::expected_members())?;

@@ -1,4 +1,4 @@
-//! `query_error(original, published, …)`: random count queries, answered from both tables.
+//! `query_error(original, published, …)`: random count queries, or sums, answered from both tables.
 //!
 //! The workload is drawn from the domains of the original's columns and then answered in one pass over each table, all
 //! queries at once:
@@ -15,6 +15,7 @@
 
 mod answers;
 mod arguments;
+mod buckets;
 mod draw;
 mod matches;
 mod predicate;
@@ -23,14 +24,16 @@ mod report;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Fields};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Column, JoinType, Result, ScalarValue};
 use datafusion::execution::FunctionRegistry;
-use datafusion::functions::core::expr_fn::{get_field, named_struct};
+use datafusion::functions::core::expr_fn::{coalesce, get_field, named_struct};
 use datafusion::functions_aggregate::expr_fn::{array_agg, max, min};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit, scalar_subquery};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, scalar_subquery,
+};
 
 use self::answers::workload_answers;
-use self::arguments::{Counted, Request};
+use self::arguments::{Bucket, Counted, Local, Request};
 use self::draw::Drawn;
 use self::matches::workload_matches;
 use super::column_values::column_values;
@@ -59,8 +62,10 @@ pub(super) const SUMMARY: MeasureEntry = MeasureEntry {
 /// Registers what the plans call.
 pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     registry.register_udf(draw::workload())?;
-    registry.register_udf(report::workload_report())?;
-    registry.register_udf(report::workload_summary())?;
+    for bounds in [false, true] {
+        registry.register_udf(report::workload_report(bounds))?;
+        registry.register_udf(report::workload_summary(bounds))?;
+    }
     registry.register_udaf(workload_answers())?;
     registry.register_udaf(workload_matches())?;
     Ok(())
@@ -71,10 +76,10 @@ fn plan_report(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
     let builder = answered(
         &call.relations,
         &request,
-        report::workload_report().as_ref(),
+        report::workload_report(request.local.is_some()).as_ref(),
     )?;
     let builder = builder.unnest_column("__result")?;
-    shown(builder, &report::report_fields())
+    shown(builder, &report::report_fields(request.local.is_some()))
 }
 
 fn plan_summary(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
@@ -82,9 +87,9 @@ fn plan_summary(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
     let builder = answered(
         &call.relations,
         &request,
-        report::workload_summary().as_ref(),
+        report::workload_summary(request.local.is_some()).as_ref(),
     )?;
-    shown(builder, &report::summary_fields())
+    shown(builder, &report::summary_fields(request.local.is_some()))
 }
 
 fn shown(builder: LogicalPlanBuilder, fields: &Fields) -> Result<LogicalPlan> {
@@ -178,6 +183,13 @@ fn exact(original: &LogicalPlan, request: &Request, workload: &Expr) -> Result<L
         args
     };
     let none = Vec::<Expr>::new();
+    if let Some(summed) = request.local.as_ref().and_then(|l| l.summed.as_ref()) {
+        let number = cast(summed.original.clone(), DataType::Float64);
+        let args = call(&format!("{roles} n"), [columns, vec![number]].concat());
+        return builder
+            .aggregate(none, [workload_answers().call(args).alias("__exact")])?
+            .build();
+    }
     match &request.counted {
         Counted::Records => builder.aggregate(
             none,
@@ -205,12 +217,12 @@ fn exact(original: &LogicalPlan, request: &Request, workload: &Expr) -> Result<L
 
 /// Estimates (Wang 2018, Eq. 19): records, or individuals once each (see E12 in docs/papers.md).
 fn estimated(published: &LogicalPlan, request: &Request, workload: &Expr) -> Result<LogicalPlan> {
-    let qi: Vec<Expr> = request.qi.iter().map(|c| c.published.clone()).collect();
-    let sensitive: Vec<Expr> = request
-        .sensitive
-        .iter()
-        .map(|c| c.published.clone())
-        .collect();
+    if let Some(local) = &request.local {
+        return bounded(published, request, local, workload);
+    }
+    let qi: Vec<Expr> = request.qi.iter().filter_map(|c| c.shown.clone()).collect();
+    let sensitive = request.sensitive.iter().filter_map(|c| c.shown.clone());
+    let sensitive: Vec<Expr> = sensitive.collect();
     // Sensitive values are published as they are, or as labels.
     let labelled = request.sensitive.iter().any(|c| c.levels.is_some());
     let role = if labelled { 'p' } else { 'e' };
@@ -270,6 +282,76 @@ fn estimated(published: &LogicalPlan, request: &Request, workload: &Expr) -> Res
         }
     }
     .build()
+}
+
+/// Estimates with bounds from a table with buckets: its rows by bucket of the summed column, or by local group, each with
+/// the values of the buckets that its other secrets are in.
+fn bounded(
+    published: &LogicalPlan,
+    request: &Request,
+    local: &Local,
+    workload: &Expr,
+) -> Result<LogicalPlan> {
+    let times = match &local.times {
+        Some(times) => coalesce(vec![cast(times.clone(), DataType::Int64), lit(1i64)]),
+        None => lit(1i64),
+    };
+    let somebody = local.individual.clone().is_not_null();
+    let mut fields = vec![lit(buckets::SOMEBODY), somebody.clone()];
+    let mut builder = LogicalPlanBuilder::from(published.clone());
+    for (i, column) in request.columns().enumerate() {
+        let summed = local.summed.as_ref().filter(|s| s.name == column.name);
+        if let Some(summed) = summed {
+            fields.extend([lit(format!("v{i}")), summed.bucket.values.clone()]);
+            continue;
+        }
+        if let Some(shown) = &column.shown {
+            fields.extend([lit(format!("c{i}")), shown.clone()]);
+        }
+        if let Some(Bucket { values, bid }) = &column.bucket {
+            let (key, contents) = (format!("__bid_{i}"), format!("__values_{i}"));
+            let entry = named_struct(vec![
+                lit(buckets::VALUE),
+                values.clone(),
+                lit(buckets::TIMES),
+                times.clone(),
+            ]);
+            let inside = LogicalPlanBuilder::from(published.clone())
+                .filter(values.clone().is_not_null())?
+                .project([bid.clone().alias(&key), entry.alias("__entry")])?
+                .aggregate([col(&key)], [array_agg(col("__entry")).alias(&contents)])?
+                .build()?;
+            let on = (
+                bid.column_refs().into_iter().cloned().collect::<Vec<_>>(),
+                vec![Column::from_name(key)],
+            );
+            builder = builder.join(inside, JoinType::Left, on, None)?;
+            fields.extend([lit(format!("b{i}")), col(contents)]);
+        }
+    }
+    let (key, value, times, builder) = match &local.summed {
+        Some(summed) => (
+            &summed.bucket.bid,
+            cast(summed.bucket.values.clone(), DataType::Float64),
+            times,
+            builder,
+        ),
+        None => (&local.gid, lit(1.0), lit(1i64), builder.filter(somebody)?),
+    };
+    fields.extend([lit(buckets::VALUE), value, lit(buckets::TIMES), times]);
+    let args = vec![workload.clone(), lit("l"), col("__rows")];
+    builder
+        .filter(key.clone().is_not_null())?
+        .project([
+            key.clone().alias("__key"),
+            named_struct(fields).alias("__row"),
+        ])?
+        .aggregate([col("__key")], [array_agg(col("__row")).alias("__rows")])?
+        .aggregate(
+            Vec::<Expr>::new(),
+            [workload_answers().call(args).alias("__estimated")],
+        )?
+        .build()
 }
 
 /// The type under which values are compared.

@@ -44,6 +44,11 @@ pub(crate) fn sum_names(column: usize) -> [String; 5] {
     ["glm", "ncp_count", "ncp_range", "height", "depth"].map(|name| format!("{name}_{column}"))
 }
 
+/// The name of the number of a column's values that are in buckets, by its position.
+pub(crate) fn inside_name(column: usize) -> String {
+    format!("inside_{column}")
+}
+
 /// One row of sums per partition.
 pub(crate) fn loss_schema(columns: usize) -> SchemaRef {
     let mut fields = vec![Field::new("published", DataType::Int64, false)];

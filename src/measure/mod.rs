@@ -9,6 +9,7 @@
 
 mod classes;
 mod cover;
+mod distance;
 mod keys;
 mod loss;
 mod report;
@@ -17,7 +18,8 @@ pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};
 pub(crate) use cover::cover_schema;
 pub use cover::{CoverColumn, CoverSpec};
+pub(crate) use distance::BucketDistances;
 pub(crate) use keys::{ClassKey, class_bytes};
 pub use loss::{LossColumn, LossLevels, LossSpec};
-pub(crate) use loss::{SCALE, loss_schema, sum_names};
+pub(crate) use loss::{SCALE, inside_name, loss_schema, sum_names};
 pub use report::{AuditCall, LossCall, Report};

@@ -95,7 +95,7 @@ impl Figures {
     }
 
     async fn add_query_errors(&mut self, measuring: &Measuring) -> Result<()> {
-        let columns = measuring.queried();
+        let columns = measuring.compared();
         let ([sensitive], false) = (self.manifest.roles.sensitive.as_slice(), columns.is_empty())
         else {
             return Ok(());

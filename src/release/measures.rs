@@ -217,12 +217,17 @@ impl Measuring {
             value: Some(rounded(lost)),
         }];
         let columns = self.compared();
-        if columns.is_empty() || self.spec.form() == Some(Form::Buckets) {
+        if columns.is_empty() {
             return Ok(losses);
         }
+        // What is in buckets is there as it was, and loses nothing.
+        let sensitive = match self.spec.form() {
+            Some(Form::Buckets) => None,
+            _ => only(self.spec.sensitive()),
+        };
         let sql = format!(
             "SELECT measure, \"column\", value FROM information_loss(original, published, {}{})",
-            self.arguments(&columns, only(self.spec.sensitive())),
+            self.arguments(&columns, sensitive),
             self.domains(&columns),
         );
         let mut found = vec![];
@@ -259,19 +264,11 @@ impl Measuring {
         self.spec.qi().iter().filter(plain).cloned().collect()
     }
 
-    /// Quasi-identifiers that random queries can be asked about. What is in buckets cannot be counted with the rest.
-    pub fn queried(&self) -> Vec<String> {
-        match self.spec.form() {
-            Some(Form::Buckets) => vec![],
-            _ => self.compared(),
-        }
-    }
-
     /// Quasi-identifiers that are published as intervals or sets for everybody.
     pub fn generalized(&self) -> Vec<String> {
         match self.spec.form() {
-            Some(Form::Anatomy) => vec![],
-            _ => self.queried(),
+            Some(Form::Anatomy | Form::Buckets) => vec![],
+            _ => self.compared(),
         }
     }
 

@@ -9,6 +9,7 @@ use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, loss, orig
 use crate::functions::hierarchy::plan_rows;
 use crate::logical::{ClassesNode, report};
 use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
+use crate::spec::{BUCKET, BUCKETIZED};
 
 /// The entry of `audit`.
 pub(super) const AUDIT: AuditEntry = AuditEntry {
@@ -145,9 +146,16 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             .as_ref()
             .and_then(Versus::requirements)
             .map(|(plain, enhanced)| (plain.to_string(), enhanced.to_string())),
+        buckets: has_buckets(&roles.others),
         others: roles.others.clone(),
     };
     report(given.function(), Report::Audit(call), plan)
+}
+
+/// Whether some columns are those of buckets.
+fn has_buckets(columns: &[String]) -> bool {
+    let mut names = columns.iter().filter_map(|name| name.strip_suffix(BUCKET));
+    names.any(|name| columns.contains(&format!("{name}{BUCKETIZED}")))
 }
 
 /// A fraction over a power of ten as a decimal.

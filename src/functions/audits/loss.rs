@@ -3,7 +3,8 @@
 mod sensitive;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::{count, max, min, sum};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
@@ -18,7 +19,10 @@ use crate::functions::Argument;
 use crate::functions::hierarchy::{plan_levels, plan_rows};
 use crate::generalized::is_generalized;
 use crate::logical::{LossNode, report};
-use crate::measure::{LossCall, LossColumn, LossLevels, LossSpec, Report, loss_schema};
+use crate::measure::{
+    LossCall, LossColumn, LossLevels, LossSpec, Report, inside_name, loss_schema,
+};
+use crate::spec::{BUCKET, BUCKETIZED, INDIVIDUAL as PSEUDONYM};
 
 /// The entry of `information_loss`.
 pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
@@ -79,6 +83,8 @@ struct Tables {
     ids: Option<(Column, Column)>,
     sensitive: Option<String>,
     qi: Vec<String>,
+    /// The bucket ids of each quasi-identifier, where the published table has local groups and buckets.
+    buckets: Option<Vec<Option<Column>>>,
 }
 
 fn build(given: &mut Given) -> Result<LogicalPlan> {
@@ -175,6 +181,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             .collect(),
         stated: domains.len(),
         k,
+        buckets: tables.buckets.is_some(),
     };
     let mut inputs = vec![tables.published_columns(&call.columns)?];
     inputs.extend(learned);
@@ -183,6 +190,9 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         .cross_join(tables.sizes(Side::Original)?)?
         .cross_join(tables.sizes(Side::Published)?)?
         .cross_join(tables.classes()?)?;
+    if let Some(buckets) = &tables.buckets {
+        figures = figures.cross_join(tables.inside(buckets)?)?;
+    }
     if let Some(sensitive) = tables.sensitive.as_ref().filter(|_| sensitive_as_is) {
         figures = figures.cross_join(tables.foreign_values(sensitive)?)?;
     }
@@ -229,6 +239,28 @@ impl Tables {
                 Some((from, to))
             }
         };
+        let buckets = bucket_ids(published.schema(), &qi);
+        let published = match &buckets {
+            None => published,
+            Some(_) => {
+                let column = |name: &str| find(function, "id", name, published.schema());
+                if let Some(name) = sensitive.as_ref().filter(|n| column(n).is_err())
+                    && column(&format!("{name}{BUCKET}")).is_ok()
+                {
+                    return Err(given.refuse(
+                        "sensitive",
+                        format!(
+                            "names column '{name}', whose values are all in buckets and lose nothing; leave it out"
+                        ),
+                    ));
+                }
+                // Values of buckets may stand in rows of their own, which are nobody's.
+                let (individual, _) = column(PSEUDONYM)?;
+                LogicalPlanBuilder::from(published)
+                    .filter(Expr::Column(individual).is_not_null())?
+                    .build()?
+            }
+        };
         Ok(Self {
             function,
             original,
@@ -236,6 +268,7 @@ impl Tables {
             ids,
             sensitive,
             qi,
+            buckets,
         })
     }
 
@@ -264,11 +297,21 @@ impl Tables {
     }
 
     fn published_columns(&self, names: &[String]) -> Result<LogicalPlan> {
-        let column = |name: &String| {
-            let column = self.column(Side::Published, name)?;
-            Ok(column.alias(format!("__{name}")))
+        let column = |(at, name): (usize, &String)| {
+            let (column, data_type) = find(self.function, "qi", name, self.published.schema())?;
+            let column = Expr::Column(column);
+            let buckets = self.buckets.as_ref().and_then(|b| b.get(at));
+            let shown = match buckets {
+                // As text, a cell without a value would be one whose value is missing and not one that is not shown.
+                Some(Some(_)) if !is_generalized(data_type) => {
+                    coalesce(vec![cast(column, DataType::Utf8), lit("*")])
+                }
+                _ => column,
+            };
+            Ok(shown.alias(format!("__{name}")))
         };
-        let columns = names.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let columns = names.iter().enumerate().map(column);
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         self.table(Side::Published).project(columns)?.build()
     }
 
@@ -383,13 +426,35 @@ impl Tables {
             .build()
     }
 
+    /// How many values of each quasi-identifier are in buckets. Those show nothing, which would count as lost.
+    fn inside(&self, buckets: &[Option<Column>]) -> Result<LogicalPlan> {
+        let inside = |(at, bid): (usize, &Option<Column>)| {
+            let inside = match bid {
+                Some(bid) => count(Expr::Column(bid.clone())),
+                None => count(lit(datafusion::common::ScalarValue::Int64(None))),
+            };
+            inside.alias(inside_name(at))
+        };
+        let counts: Vec<Expr> = buckets.iter().enumerate().map(inside).collect();
+        let names = (0..buckets.len()).map(inside_name);
+        let floats = names.map(|name| cast(col(&name), DataType::Float64).alias(&name));
+        self.table(Side::Published)
+            .aggregate(Vec::<Expr>::new(), counts)?
+            .project(floats.collect::<Vec<_>>())?
+            .build()
+    }
+
     /// How many classes there are, the least of them, and the sum of their squared sizes, in individuals.
     fn classes(&self) -> Result<LogicalPlan> {
         let qi = self
             .qi
             .iter()
             .map(|name| self.column(Side::Published, name));
-        let class = ScalarFunction::new_udf(class_tuple(), qi.collect::<Result<_>>()?);
+        let mut shown = qi.collect::<Result<Vec<_>>>()?;
+        // That a value is in a bucket is visible, too.
+        let buckets = self.buckets.iter().flatten().flatten();
+        shown.extend(buckets.map(|bid| Expr::Column(bid.clone()).is_not_null()));
+        let class = ScalarFunction::new_udf(class_tuple(), shown);
         let mut columns = vec![Expr::ScalarFunction(class).alias(CLASS)];
         let mut members = self.table(Side::Published);
         if let Some(id) = self.id(Side::Published) {
@@ -418,6 +483,23 @@ impl Tables {
             ])?
             .build()
     }
+}
+
+/// The bucket ids of columns, if any column of the table has buckets.
+fn bucket_ids(published: &DFSchema, qi: &[String]) -> Option<Vec<Option<Column>>> {
+    let column = |name: &str| {
+        let found = published.iter().find(|(_, field)| field.name() == name);
+        found.map(|(qualifier, _)| Column::new(qualifier.cloned(), name))
+    };
+    let bid = |name: &str| {
+        column(&format!("{name}{BUCKETIZED}"))?;
+        column(&format!("{name}{BUCKET}"))
+    };
+    let names = published.fields().iter().map(|field| field.name());
+    let mut names = names.filter_map(|name| name.strip_suffix(BUCKET));
+    names.any(|name| bid(name).is_some()).then_some(())?;
+    column(PSEUDONYM)?;
+    Some(qi.iter().map(|name| bid(name)).collect())
 }
 
 /// The sums of all partitions, in one row of floats.

@@ -14,7 +14,7 @@ use crate::error;
 use crate::functions::hierarchy::plan_rows;
 use crate::logical::CoverNode;
 use crate::measure::{CoverColumn, CoverSpec};
-use crate::spec::check_levels;
+use crate::spec::{BUCKETIZED, check_levels};
 use crate::table::{Categories, Taxonomy};
 
 pub(super) const CLASS: &str = "__class";
@@ -85,6 +85,18 @@ impl Roles {
         roles.extend(qi.iter().map(|name| ("qi", name)));
         roles.extend(sensitive.iter().map(|name| ("sensitive", name)));
         for (i, (role, name)) in roles.iter().enumerate() {
+            let bucketized = format!("{name}{BUCKETIZED}");
+            if find(function, role, name, schema).is_err()
+                && find(function, role, &bucketized, schema).is_ok()
+            {
+                return Err(given.refuse(
+                    role,
+                    format!(
+                        "names column '{name}', whose values are in buckets; audit_buckets(published) says what they \
+                         attain, and what an insider learns"
+                    ),
+                ));
+            }
             find(function, role, name, schema)?;
             if let Some((other, _)) = roles[..i].iter().find(|(_, n)| n == name) {
                 return Err(given.refuse(

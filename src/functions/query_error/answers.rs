@@ -12,8 +12,9 @@ use datafusion::logical_expr::{
 };
 
 use super::NAME;
+use super::buckets::BucketAnswers;
 use crate::error;
-use crate::estimate::{Answers, Fixed, GroupAnswers, Role, Workload};
+use crate::estimate::{Answers, Fixed, GroupAnswers, Role, Totals, Workload};
 
 /// The function, for plans.
 pub(crate) fn workload_answers() -> Arc<AggregateUDF> {
@@ -91,12 +92,18 @@ enum Counting {
     Rows(Box<Answers>),
     /// Groups of an anatomized table.
     Groups(Box<GroupAnswers>),
+    /// Buckets with their members: three sums per query.
+    Buckets(Box<BucketAnswers>),
+    /// A column is summed.
+    Totals(Box<Totals>),
 }
 
 impl Counting {
     fn new(workload: &Arc<Workload>, roles: &[Role]) -> Self {
         match roles {
             [Role::Groups] => Self::Groups(Box::new(GroupAnswers::new(workload))),
+            [Role::Buckets] => Self::Buckets(Box::new(BucketAnswers::new(workload))),
+            [.., Role::Number] => Self::Totals(Box::new(Totals::new(workload))),
             roles => Self::Rows(Box::new(Answers::new(workload, roles))),
         }
     }
@@ -104,8 +111,12 @@ impl Counting {
     fn add(&mut self, values: &[ArrayRef]) -> Result<()> {
         match (self, values) {
             (Self::Rows(answers), values) => answers.add(values),
+            (Self::Totals(answers), values) => answers.add(values),
             (Self::Groups(answers), [groups]) => answers.add(groups),
-            (Self::Groups(_), _) => return internal_err!("groups are one argument"),
+            (Self::Buckets(answers), [buckets]) => answers.add(buckets),
+            (Self::Groups(_) | Self::Buckets(_), _) => {
+                return internal_err!("groups are one argument");
+            }
         }
         .map_err(unreadable)
     }
@@ -114,6 +125,8 @@ impl Counting {
         match self {
             Self::Rows(answers) => answers.sums(),
             Self::Groups(answers) => answers.sums(),
+            Self::Buckets(answers) => answers.sums(),
+            Self::Totals(answers) => answers.sums(),
         }
     }
 
@@ -121,6 +134,8 @@ impl Counting {
         match self {
             Self::Rows(answers) => answers.rows(),
             Self::Groups(answers) => answers.rows(),
+            Self::Buckets(answers) => answers.rows(),
+            Self::Totals(answers) => answers.rows(),
         }
     }
 
@@ -128,6 +143,8 @@ impl Counting {
         match self {
             Self::Rows(answers) => answers.size(),
             Self::Groups(answers) => answers.size(),
+            Self::Buckets(answers) => answers.size(),
+            Self::Totals(answers) => answers.size(),
         }
     }
 }

@@ -12,12 +12,13 @@ use crate::functions::Argument;
 use crate::functions::domain::given_domain;
 use crate::functions::estimate::ANATOMIZED;
 use crate::functions::measure::{MeasureCall, MeasureEntry};
-use crate::spec::INDIVIDUAL;
+use crate::spec::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 
 const NAMED: &[&str] = &[
     "id",
     "qi",
     "sensitive",
+    "sum",
     "categorical",
     "domain",
     "hierarchy",
@@ -55,12 +56,41 @@ pub(super) struct Anatomy {
     pub count: Expr,
 }
 
+/// The columns that make a table one with local groups and buckets.
+#[derive(Debug)]
+pub(super) struct Local {
+    pub individual: Expr,
+    pub gid: Expr,
+    /// How many members have a value that stands in a row of its own.
+    pub times: Option<Expr>,
+    /// What is summed; without it, individuals are counted.
+    pub summed: Option<Summed>,
+}
+
+/// A column that is summed.
+#[derive(Debug)]
+pub(super) struct Summed {
+    pub name: String,
+    pub original: Expr,
+    pub bucket: Bucket,
+}
+
+/// The columns of an attribute's buckets.
+#[derive(Debug, Clone)]
+pub(super) struct Bucket {
+    pub values: Expr,
+    pub bid: Expr,
+}
+
 /// A column that queries ask for.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub name: String,
     pub original: Expr,
-    pub published: Expr,
+    /// The published column; `None` where all its values are in buckets.
+    pub shown: Option<Expr>,
+    /// Where some or all of its values are in buckets.
+    pub bucket: Option<Bucket>,
     /// The type of its original values.
     pub value_type: DataType,
     /// Whether ranges are asked for; else sets of values.
@@ -76,6 +106,8 @@ pub(super) struct Asked {
 pub(super) struct Request {
     /// The columns of an anatomized table in long form, if the published one is.
     pub anatomy: Option<Anatomy>,
+    /// The columns of a table with buckets, if the published one is.
+    pub local: Option<Local>,
     pub qi: Vec<Asked>,
     pub sensitive: Option<Asked>,
     pub counted: Counted,
@@ -159,19 +191,53 @@ impl Request {
             ));
         }
         let anatomy = tables.anatomy(given.optional_flag("anatomized")?)?;
-        if matches!(counted, Counted::Individuals(_)) && anatomy.is_some() {
+        let local = match anatomy {
+            Some(_) => None,
+            None => tables.local()?,
+        };
+        let single = match (&anatomy, &local) {
+            (Some(_), _) => Some("an anatomized table"),
+            (_, Some(_)) => Some("a table with buckets"),
+            _ => None,
+        };
+        if let (Counted::Individuals(_), Some(table)) = (&counted, single) {
             return Err(error::argument(
                 function,
                 "count",
-                "must be 'records' for an anatomized table, which has a record per individual",
+                format!("must be 'records' for {table}, which has a record per individual"),
             ));
         }
+        let floor = given.share("floor", true)?;
+        let local = match (given.name("sum")?, local) {
+            (None, local) => local,
+            (Some(_), None) => {
+                return Err(error::argument(
+                    function,
+                    "sum",
+                    format!(
+                        "needs a published table with buckets, whose columns are called x{BUCKETIZED} and x{BUCKET}"
+                    ),
+                ));
+            }
+            (Some(_), Some(_)) if floor.is_some() => {
+                return Err(error::argument(
+                    function,
+                    "floor",
+                    "is a share of all records and cannot be used with sum",
+                ));
+            }
+            (Some(name), Some(local)) => Some(Local {
+                summed: Some(tables.summed(&name)?),
+                ..local
+            }),
+        };
         Ok(Self {
             anatomy,
+            local,
             sensitive,
             counted,
             draw,
-            floor: given.share("floor", true)?.unwrap_or(0.0),
+            floor: floor.unwrap_or(0.0),
             show_predicates: given.flag("show_predicates")?,
             qi,
         })
@@ -291,7 +357,15 @@ struct Tables<'a> {
 impl Tables<'_> {
     fn asked(&self, argument: &str, name: &str) -> Result<Asked> {
         let (original, data_type) = self.find(argument, name, self.original, "original")?;
-        let (published, _) = self.find(argument, name, self.published, "published")?;
+        let bucket = self.bucket(name);
+        let shown = match (
+            &bucket,
+            self.find(argument, name, self.published, "published"),
+        ) {
+            (_, Ok((shown, _))) => Some(shown),
+            (Some(_), Err(_)) => None,
+            (None, Err(missing)) => return Err(missing),
+        };
         let value_type = plain_type(&data_type);
         let names = value_type == DataType::Utf8
             || value_type == DataType::Boolean
@@ -313,7 +387,8 @@ impl Tables<'_> {
         Ok(Asked {
             name: name.to_owned(),
             original,
-            published,
+            shown,
+            bucket,
             value_type,
             is_range: !names,
             domain,
@@ -323,8 +398,8 @@ impl Tables<'_> {
 
     /// The columns of an anatomized table, if the published one has all of them and nobody denies it.
     fn anatomy(&self, told: Option<bool>) -> Result<Option<Anatomy>> {
-        let has = |name: &str| self.published.fields().iter().any(|f| f.name() == name);
-        if told == Some(false) || told.is_none() && !ANATOMIZED.into_iter().all(has) {
+        let all = || ANATOMIZED.into_iter().all(|name| self.has(name));
+        if told == Some(false) || told.is_none() && !all() {
             return Ok(None);
         }
         let column = |name: &str| -> Result<Expr> {
@@ -337,6 +412,65 @@ impl Tables<'_> {
             gid: column(gid)?,
             count: column(count)?,
         }))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.published.fields().iter().any(|f| f.name() == name)
+    }
+
+    /// The columns of a table with buckets, if the published one has all of them.
+    fn local(&self) -> Result<Option<Local>> {
+        let mut fields = self.published.fields().iter();
+        let buckets = fields.any(|field| {
+            let name = field.name().strip_suffix(BUCKET);
+            name.is_some_and(|name| self.bucket(name).is_some())
+        });
+        if !buckets || !self.has(INDIVIDUAL) || !self.has(GROUP) {
+            return Ok(None);
+        }
+        let column = |name: &str| -> Result<Expr> {
+            let (column, _) = self.find("published", name, self.published, "published")?;
+            Ok(column)
+        };
+        Ok(Some(Local {
+            individual: column(INDIVIDUAL)?,
+            gid: column(GROUP)?,
+            times: self.has(COUNT).then(|| column(COUNT)).transpose()?,
+            summed: None,
+        }))
+    }
+
+    /// The columns of an attribute's buckets, if it has any.
+    fn bucket(&self, name: &str) -> Option<Bucket> {
+        let column = |suffix: &str| {
+            let name = format!("{name}{suffix}");
+            let found = self.find("published", &name, self.published, "published");
+            found.ok().map(|(column, _)| column)
+        };
+        Some(Bucket {
+            values: column(BUCKETIZED)?,
+            bid: column(BUCKET)?,
+        })
+    }
+
+    /// A column all of whose values are numbers in buckets.
+    fn summed(&self, name: &str) -> Result<Summed> {
+        let (original, data_type) = self.find("sum", name, self.original, "original")?;
+        let refuse = |reason: String| {
+            let message = format!("names column '{name}', which cannot be summed: {reason}");
+            Err(error::argument(self.function, "sum", message))
+        };
+        let Some(bucket) = self.bucket(name).filter(|_| !self.has(name)) else {
+            return refuse("not all its values are in buckets".to_owned());
+        };
+        if !plain_type(&data_type).is_numeric() {
+            return refuse(format!("it is {data_type}"));
+        }
+        Ok(Summed {
+            name: name.to_owned(),
+            original,
+            bucket,
+        })
     }
 
     fn levels(&self, name: &str) -> Option<Levels> {
@@ -356,12 +490,11 @@ impl Tables<'_> {
             ));
         };
         let (original, _) = self.find("id", &id, self.original, "original")?;
-        let pseudonym = self
-            .published
-            .fields()
-            .iter()
-            .any(|f| f.name() == INDIVIDUAL);
-        let id = if pseudonym { INDIVIDUAL } else { &id };
+        let id = if self.has(INDIVIDUAL) {
+            INDIVIDUAL
+        } else {
+            &id
+        };
         let (published, _) = self.find("id", id, self.published, "published")?;
         Ok(Counted::Individuals(Box::new(Ids {
             original,

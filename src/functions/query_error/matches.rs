@@ -85,7 +85,7 @@ impl Bits {
             self.columns.push(match role {
                 Role::Exact(column) => Matching::exact(&workload, column),
                 Role::Published(column) => Matching::published(&workload, column),
-                Role::Bits | Role::Groups => {
+                Role::Bits | Role::Groups | Role::Buckets | Role::Number => {
                     return internal_err!("bits and groups are not matched record by record");
                 }
             });

@@ -23,6 +23,8 @@ pub struct AuditCall {
     pub original: Option<bool>,
     /// Columns that were not audited.
     pub others: Vec<String>,
+    /// Whether there are buckets among them.
+    pub buckets: bool,
 }
 
 const HIGHER: Option<&str> = Some("higher");
@@ -436,6 +438,11 @@ impl Rows<'_> {
         if !context.one_row_per_individual {
             let note = "whoever knows some sensitive values of an individual may find its id, see fingerprints";
             self.add(SECTION, "known_sensitive_values", None, None, note);
+        }
+        if context.buckets {
+            let note = "the table has buckets: how sure an outsider and an insider can be of a value in one, \
+                        1 / (l - 1), is printed by audit_buckets(published)";
+            self.add(SECTION, "insiders", None, None, note);
         }
         if !context.others.is_empty() {
             let note = format!(

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Figures, Row};
-use crate::measure::sum_names;
+use crate::measure::{inside_name, sum_names};
 
 /// What the rows need of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub struct LossCall {
     pub stated: usize,
     /// The k of CAVG, if the call says one.
     pub k: Option<u64>,
+    /// Whether some values are in buckets, which lose nothing and are no cells.
+    pub buckets: bool,
 }
 
 const SA_NCP: &str = "SA-NCP: mean over published sensitive values, dropped ones lost";
@@ -38,6 +40,10 @@ struct ColumnLoss {
     ncp_range: Option<f64>,
     /// Sum of heights and of depths over published records.
     heights: Option<(f64, f64)>,
+    /// Its published cells: records whose value is in no bucket.
+    published: f64,
+    /// Its values in buckets.
+    inside: f64,
 }
 
 /// The rows of an information loss.
@@ -69,7 +75,7 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
             "(u − l) / (U − L), or |v| / |A| for names",
         );
         if *hierarchy {
-            let ratio = sizes.with_dropped(ratio(loss.heights));
+            let ratio = sizes.with_dropped(ratio(loss.heights), loss.inside);
             rows.add(
                 "distortion_ratio",
                 Some(name),
@@ -84,7 +90,17 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
         n if n >= call.qi => "domains as stated",
         _ => "some domains as stated, others from the original",
     };
-    let total = |of: fn(&ColumnLoss) -> Option<f64>| mean(qi.iter().map(of));
+    let total = |of: fn(&ColumnLoss) -> Option<f64>| match call.buckets {
+        false => mean(qi.iter().map(of)),
+        true => {
+            let dropped = sizes.dropped_records();
+            weighted(qi.iter().map(|c| (of(c), c.published + dropped)))
+        }
+    };
+    let domains = match call.buckets {
+        true => format!("{domains}; values in buckets are no cells"),
+        false => domains.to_owned(),
+    };
     rows.add(
         "nloss",
         None,
@@ -107,7 +123,7 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
         let (loss, note) = match sensitive.first() {
             Some(column) => (column.ncp_count, SA_NCP),
             None if foreign => (None, FOREIGN),
-            None => (sizes.with_dropped(Some(0.0)), SA_NCP),
+            None => (sizes.with_dropped(Some(0.0), 0.0), SA_NCP),
         };
         rows.add("sa_ncp", None, loss, note);
     }
@@ -120,9 +136,25 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
         );
     }
     if call.hierarchies.iter().take(call.qi).any(|h| *h) {
-        let heights = qi.iter().filter_map(|c| c.heights);
-        let summed = heights.fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let ratio = sizes.with_dropped(ratio(Some(summed)));
+        let add = |a: (f64, f64), b: (f64, f64)| (a.0 + b.0, a.1 + b.1);
+        let ratio = match call.buckets {
+            false => {
+                let heights = qi.iter().filter_map(|c| c.heights);
+                sizes.with_dropped(ratio(Some(heights.fold((0.0, 0.0), add))), 0.0)
+            }
+            // Columns have different numbers of cells: whoever is dropped stands at the top of each.
+            true => {
+                let dropped = sizes.dropped_records();
+                let with_dropped = |c: &ColumnLoss| {
+                    let (height, depth) = c.heights?;
+                    let lost = dropped * depth / c.published;
+                    Some((height + lost, depth + lost))
+                };
+                ratio(Some(
+                    qi.iter().filter_map(with_dropped).fold((0.0, 0.0), add),
+                ))
+            }
+        };
         rows.add(
             "distortion_ratio",
             None,
@@ -137,16 +169,29 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
 
 fn column_loss(at: usize, figures: &Figures<'_>, sizes: &Sizes) -> ColumnLoss {
     let [glm, ncp_count, ncp_range, height, depth] = sum_names(at).map(|name| figures.get(&name));
-    let published = figures.get("published").unwrap_or(0.0);
+    let records = figures.get("published").unwrap_or(0.0);
+    // A value in a bucket shows nothing and was added up as if it were lost.
+    let inside = figures.get(&inside_name(at)).unwrap_or(0.0);
+    let published = records - inside;
     let mean = |sum: Option<f64>| {
-        let mean = sum.filter(|_| published > 0.0).map(|sum| sum / published);
-        sizes.with_dropped(mean)
+        let mean = sum.filter(|_| published > 0.0);
+        let mean = mean.map(|sum| ((sum - inside) / published).max(0.0));
+        sizes.with_dropped(mean, inside)
     };
+    let heights = height.zip(depth).map(|(height, depth)| {
+        let of_buckets = match records > 0.0 {
+            true => inside * depth / records,
+            false => 0.0,
+        };
+        (height - of_buckets, depth - of_buckets)
+    });
     ColumnLoss {
         glm: mean(glm),
         ncp_count: mean(ncp_count),
         ncp_range: mean(ncp_range),
-        heights: height.zip(depth).filter(|(_, depth)| *depth > 0.0),
+        heights: heights.filter(|(_, depth)| *depth > 0.0),
+        published,
+        inside,
     }
 }
 
@@ -156,6 +201,16 @@ fn ratio(heights: Option<(f64, f64)>) -> Option<f64> {
         Some((height, depth)) if depth > 0.0 => height / depth,
         _ => 0.0,
     })
+}
+
+/// The mean of columns by how many cells they have; a column without any says nothing.
+fn weighted(columns: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
+    let (mut sum, mut all) = (0.0, 0.0);
+    for (value, cells) in columns.filter(|(_, cells)| *cells > 0.0) {
+        sum += value? * cells;
+        all += cells;
+    }
+    (all > 0.0).then(|| sum / all)
 }
 
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
@@ -194,12 +249,14 @@ impl Sizes {
         (self.original_individuals - self.published_individuals).max(0.0)
     }
 
-    /// A mean over published records, with those that were dropped lost in full.
-    fn with_dropped(&self, published: Option<f64>) -> Option<f64> {
+    /// A mean over published records, with those that were dropped lost in full; so many of the published ones are not
+    /// counted.
+    fn with_dropped(&self, published: Option<f64>, apart: f64) -> Option<f64> {
         let (dropped, all) = match self.merged {
             true => (self.dropped_individuals(), self.original_individuals),
             false => (self.dropped_records(), self.original_records),
         };
+        let all = all - apart;
         if all <= 0.0 {
             return published;
         }
