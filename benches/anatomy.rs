@@ -1,17 +1,27 @@
-//! Anatomization of Census-Income from Parquet to Parquet beside the floor: the same engine, the same columns, sorted and
-//! written. Then growth: the same rows several times over.
+//! Anatomization of Census-Income from Parquet to Parquet beside the floor: the same engine, the same columns, sorted by id
+//! and written. Then growth: the same rows several times over, and the exponent of the time by their number.
 //!
 //! `cargo bench --bench anatomy [-- copies …]`; data is read from ../shared/data, or from the folder ANONYMIZE_DATA. Prints the
-//! median of alternating runs and the ratio to the floor.
+//! median of alternating runs and the ratio to the floor, the time in which groups were formed and its ratio to that of
+//! SLPPA, and the mean relative error of random count queries (RECQ) by `query_error`.
 
 #![allow(clippy::expect_used, missing_docs)]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::Float64Type;
 use datafusion::common::Result;
+use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
 use datafusion_anonymize::register_all;
+use mimalloc::MiMalloc;
+
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const QI: &str = "age, class_of_worker, detailed_industry_recode, education, wage_per_hour, marital_stat, \
     major_industry_code, race, sex, full_or_part_time_employment_stat";
@@ -39,10 +49,17 @@ async fn main() -> Result<()> {
         given
     };
     let folder = tempfile::tempdir()?;
+    let mut times: Vec<(usize, f64)> = vec![];
     for copies in copies {
         let table = folder.path().join(format!("census-{copies}.parquet"));
         prepare(&file, &table, copies).await?;
-        measure(&table, folder.path(), copies).await?;
+        times.push((copies, measure(&table, folder.path(), copies).await?));
+    }
+    if let ([(few, before), ..], [.., (many, after)]) = (times.as_slice(), times.as_slice())
+        && many > few
+    {
+        let exponent = (after / before).ln() / (*many as f64 / *few as f64).ln();
+        println!("slppa from {few} to {many} copies: time grows as individuals^{exponent:.2}");
     }
     Ok(())
 }
@@ -67,49 +84,111 @@ async fn prepare(file: &Path, table: &Path, copies: usize) -> Result<()> {
     Ok(())
 }
 
-/// Runs all jobs in turn.
-async fn measure(table: &Path, folder: &Path, copies: usize) -> Result<()> {
+/// What a job took.
+#[derive(Clone, Copy)]
+struct Taken {
+    seconds: f64,
+    /// In which groups were formed.
+    forming: f64,
+}
+
+/// Runs all jobs in turn; returns the seconds of SLPPA.
+async fn measure(table: &Path, folder: &Path, copies: usize) -> Result<f64> {
     let input = format!("'{}'", table.display());
     let call = format!("{input}, id => id, qi => [{QI}], sensitive => {SENSITIVE}");
-    let slppa = |rest: &str| format!("SELECT * FROM anatomize_slppa({call}, {BOUNDS}{rest})");
+    let method = |rest: &str| format!("SELECT * FROM anatomize_slppa({call}, {rest})");
     let jobs = [
         (
             "floor: read, sort, write",
-            format!("SELECT * FROM anonymize_input({input}) ORDER BY {SENSITIVE}"),
+            format!("SELECT * FROM anonymize_input({input}) ORDER BY id"),
         ),
-        ("slppa", slppa("")),
-        ("slppa, block => 'all'", slppa(", block => 'all'")),
-        ("slppa_similar", slppa(", method => 'slppa_similar'")),
+        ("slppa", method(BOUNDS)),
+        (
+            "slppa, block => 'all'",
+            method(&format!("{BOUNDS}, block => 'all'")),
+        ),
+        (
+            "slppa_similar",
+            method(&format!("{BOUNDS}, method => 'slppa_similar'")),
+        ),
         (
             "slicing",
-            format!(
-                "SELECT * FROM anatomize_slppa({call}, beta => 0.05, tables => 3, method => 'slicing')"
-            ),
+            method("beta => 0.05, tables => 3, method => 'slicing'"),
+        ),
+        (
+            "asn",
+            method("beta => 0.05, gamma => 0.005, method => 'asn'"),
         ),
     ];
     let jobs = if copies == 1 { &jobs[..] } else { &jobs[..2] };
     let runs = if copies == 1 { 5 } else { 1 };
-    let mut seconds = vec![vec![]; jobs.len()];
+    let mut taken = vec![vec![]; jobs.len()];
     for _ in 0..runs {
-        for ((_, query), seconds) in jobs.iter().zip(&mut seconds) {
-            let target = folder.join("out.parquet");
-            let sql = format!("COPY ({query}) TO '{}'", target.display());
-            let ctx = context()?;
-            let begin = Instant::now();
-            ctx.sql(&sql).await?.collect().await?;
-            seconds.push(begin.elapsed().as_secs_f64());
-            std::fs::remove_file(&target)?;
+        for ((_, query), taken) in jobs.iter().zip(&mut taken) {
+            taken.push(run(query, &folder.join("out.parquet")).await?);
         }
     }
     println!("{} individuals", copies * INDIVIDUALS);
-    let median = |seconds: &mut Vec<f64>| {
-        seconds.sort_by(f64::total_cmp);
-        seconds[seconds.len() / 2]
+    let median = |taken: &[Taken], of: fn(&Taken) -> f64| {
+        let mut values: Vec<f64> = taken.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
     };
-    let floor = median(&mut seconds[0]);
-    for ((name, _), seconds) in jobs.iter().zip(&mut seconds) {
-        let time = median(seconds);
-        println!("{name:26} {time:7.2} s  {:5.1} × floor", time / floor);
+    let floor = median(&taken[0], |t| t.seconds);
+    let forming = median(&taken[1], |t| t.forming);
+    for ((name, _), taken) in jobs.iter().zip(&taken) {
+        let (seconds, own) = (median(taken, |t| t.seconds), median(taken, |t| t.forming));
+        print!("{name:26} {seconds:7.2} s  {:5.1} × floor", seconds / floor);
+        match own > 0.0 {
+            true => println!("  groups {own:8.3} s  {:6.1} × slppa", own / forming),
+            false => println!(),
+        }
+    }
+    if copies == 1 {
+        errors(&input, &jobs[1..]).await?;
+    }
+    Ok(median(&taken[1], |t| t.seconds))
+}
+
+/// Runs a query into a file.
+async fn run(query: &str, target: &Path) -> Result<Taken> {
+    let sql = format!("COPY ({query}) TO '{}'", target.display());
+    let ctx = context()?;
+    let begin = Instant::now();
+    let plan = ctx.sql(&sql).await?.create_physical_plan().await?;
+    collect(Arc::clone(&plan), ctx.task_ctx()).await?;
+    let seconds = begin.elapsed().as_secs_f64();
+    std::fs::remove_file(target)?;
+    Ok(Taken {
+        seconds,
+        forming: forming(&plan),
+    })
+}
+
+/// The seconds in which groups were formed, over all partitions.
+fn forming(plan: &Arc<dyn ExecutionPlan>) -> f64 {
+    let metrics = plan.metrics();
+    let own = metrics.and_then(|m| m.sum_by_name("time_forming_classes"));
+    let own = own.map_or(0.0, |time| time.as_usize() as f64 / 1e9);
+    own + plan.children().into_iter().map(forming).sum::<f64>()
+}
+
+/// The mean relative error of random count queries, the same for all methods. The sensitive column, which has too many
+/// values for random sets, is asked for by range as any other.
+async fn errors(input: &str, jobs: &[(&str, String)]) -> Result<()> {
+    for (name, query) in jobs.iter().filter(|(name, _)| !name.contains("block")) {
+        let ctx = context()?;
+        let release = format!("CREATE TABLE published AS {query}");
+        ctx.sql(&release).await?.collect().await?;
+        for dimensions in [2, 3, 5] {
+            let sql = format!(
+                "SELECT mean FROM query_error_summary({input}, published, qi => [{QI}, {SENSITIVE}], queries => 1000, \
+                 dimensions => {dimensions}, selectivity => 0.1)"
+            );
+            let batches = ctx.sql(&sql).await?.collect().await?;
+            let mean = batches[0].column(0).as_primitive::<Float64Type>().value(0);
+            println!("{name:26} RECQ {mean:.4}, {dimensions} columns");
+        }
     }
     Ok(())
 }

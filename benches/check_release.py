@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks releases of all five identity-reserved models, of the p-sensitive ones and of (k, l)-diversity without any code of
-this project, from their CSV alone.
+"""Checks releases of all five identity-reserved models, of the p-sensitive ones, of (k, l)-diversity, of SLPPA and of local
+generalization and bucketization without any code of this project, from their CSV alone.
 
     cargo build --release && python3 benches/check_release.py
 
@@ -16,6 +16,12 @@ The columns are those of the function: the pseudonym, so many quasi-identifiers,
     python3 benches/check_release.py release.csv QUASI_IDENTIFIERS kl 10 5 hierarchy.csv [value_l]
 
 p_sensitive, p_plus and p_alpha know the categories of Adult's random conditions below only.
+
+For anatomize_slppa its four bounds (- for none), for anonymize_lgb in either form k and the rule of each column with buckets,
+l or t (or t, ordered: the earth mover's distance):
+
+    python3 benches/check_release.py release.csv QUASI_IDENTIFIERS slppa 0.5 0.05 0.005 0.05
+    python3 benches/check_release.py release.csv QUASI_IDENTIFIERS lgb 5 age:l=5 sex:t=0.2 salary:l=5
 """
 
 import collections
@@ -172,6 +178,105 @@ def check_kl(lines, quasi_identifiers, k, l, hierarchy, value_l=None):
     return records, len(shown), len(classes), min(map(len, classes.values())), violating
 
 
+def check_slppa(lines, quasi_identifiers, *bounds):
+    """As check, for the (alpha, beta, gamma, delta) model, from the long form: violating are groups."""
+    alpha, beta, gamma, delta = (None if bound == "-" else Fraction(bound) for bound in bounds)
+    groups, whole, records = collections.defaultdict(lambda: collections.defaultdict(collections.Counter)), collections.Counter(), 0
+    rows = csv.reader(lines)
+    next(rows)
+    for table, gid, *values, sensitive, count in rows:
+        if len(values) != quasi_identifiers or (table == "sa") != (values == [""] * quasi_identifiers and sensitive != ""):
+            sys.exit("a row has other columns than its table")
+        records += 1
+        groups[gid][table][sensitive if table == "sa" else tuple(values)] += int(count)
+        if table == "sa":
+            whole[sensitive] += int(count)
+    everybody, violating, sizes = sum(whole.values()), 0, []
+    tables = {table for group in groups.values() for table in group}
+    for group in groups.values():
+        members = sum(group["sa"].values())
+        sizes.append(members)
+        if set(group) != tables or any(sum(tuples.values()) != members for tuples in group.values()):
+            sys.exit("the tables of a group have different members")
+        shares = {table: Fraction(largest(tuples), members) for table, tuples in group.items()}
+        product = Fraction(1)
+        for share in shares.values():
+            product *= share
+        wrong = alpha is not None and any(share > alpha for table, share in shares.items() if table != "sa")
+        wrong |= beta is not None and shares["sa"] > beta
+        wrong |= gamma is not None and product > gamma
+        if delta is not None:
+            # A value that the group lacks is as far away as its share of the whole table.
+            here = group["sa"]
+            wrong |= any(abs(here[v] * everybody - n * members) > delta * members * everybody for v, n in whole.items())
+        violating += wrong
+    return records, everybody, len(groups), min(sizes), violating
+
+
+def distance(bucket, whole, ordered):
+    """Of the shares of a bucket's values from those of all, half the sum, or the mean of what lies below each border."""
+    own, everything = sum(bucket.values()), sum(whole.values())
+    differences = [Fraction(bucket[v], own) - Fraction(whole[v], everything) for v in sorted(whole, key=float if ordered else str)]
+    if not ordered:
+        return sum(map(abs, differences)) / 2
+    below, total = Fraction(0), Fraction(0)
+    for difference in differences:
+        below += difference
+        total += abs(below)
+    return total / max(len(differences) - 1, 1)
+
+
+def check_lgb(lines, quasi_identifiers, k, *rules):
+    """As check, for local groups and buckets: violating are groups of fewer than k, and buckets that miss their rule."""
+    rows = csv.DictReader(lines)
+    names = rows.fieldnames
+    rules = dict((column, rule.split("=")) for column, rule in (text.split(":") for text in rules))
+    with_buckets = [name[:-4] for name in names if name.endswith("_bid")]
+    if set(rules) != set(with_buckets):
+        sys.exit(f"rules are needed for {', '.join(with_buckets)}")
+    shown = [n for n in names if n not in ("individual", "gid", "individuals") and not n.endswith(("_bid", "_bucketized"))]
+    if len(shown) != quasi_identifiers:
+        sys.exit(f"the quasi-identifiers are {', '.join(shown)}")
+    detached = "individuals" in names
+    groups, people, records = collections.Counter(), set(), 0
+    members = {column: collections.Counter() for column in with_buckets}
+    buckets = {column: collections.defaultdict(collections.Counter) for column in with_buckets}
+    for row in rows:
+        records += 1
+        somebody = row["individual"] != ""
+        if somebody and row["individual"] in people:
+            sys.exit("an individual has two records")
+        if somebody:
+            people.add(row["individual"])
+            groups[tuple(row[n] for n in shown) + tuple(row[c + "_bid"] != "" for c in with_buckets)] += 1
+        for column in with_buckets:
+            bucket, value = row[column + "_bid"], row[column + "_bucketized"]
+            if somebody and bucket:
+                members[column][bucket] += 1
+                if row.get(column):
+                    sys.exit("a value is shown in two ways")
+            if value and (not bucket or somebody == detached):
+                sys.exit("a value stands where none belongs")
+            if value:
+                buckets[column][bucket][value] += int(row["individuals"]) if detached else 1
+            if somebody and not bucket and column not in shown:
+                sys.exit("a secret is in no bucket")
+    violating = sum(size < int(k) for size in groups.values())
+    for column, (rule, bound) in rules.items():
+        whole = sum(buckets[column].values(), collections.Counter())
+        for bucket, values in buckets[column].items():
+            if sum(values.values()) != members[column][bucket]:
+                sys.exit("a bucket has other values than members")
+            if rule == "l":
+                violating += largest(values) > 1 or len(values) < int(bound)
+            else:
+                far = distance(values, whole, rule == "t_ordered") > Fraction(bound)
+                violating += far or len(values) < 2
+        if set(members[column]) != set(buckets[column]):
+            sys.exit("a bucket has no values")
+    return records, len(people), len(groups), min(groups.values()), violating
+
+
 def report(title, found):
     print("{:52} {} records, {} individuals, {} classes of at least {}, {} violating".format(title, *found), flush=True)
     return found[-1]
@@ -191,7 +296,7 @@ def matrix(real):
             release = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found = check(release.splitlines(), len(quasi_identifiers), model, parameters)
             wrong += report(f"{call} {algorithm}", found)
-    return wrong + (matrix_kl() + matrix_p_sensitive() if real else 0)
+    return wrong + matrix_tables() + (matrix_kl() + matrix_p_sensitive() if real else 0)
 
 
 def matrix_p_sensitive():
@@ -216,6 +321,38 @@ def matrix_p_sensitive():
             found = check(release.splitlines(), len(ADULT), model, values)
             wrong += report(f"anonymize_p_sensitive, {model} {values} {algorithm}", found)
     return wrong
+
+
+def matrix_tables():
+    """Sub-tables and buckets of a table with one record per individual."""
+    table = "(SELECT patient_id, min(birth_year) AS birth_year, min(sex) AS sex, min(race) AS race, min(ward) AS ward, "
+    table += "min(diagnosis) AS diagnosis, min(patient_id % 5) = 0 AS hidden, min(patient_id % 3) = 0 AS shy "
+    table += "FROM sample_patients(20000, 1) GROUP BY patient_id)"
+    roles = f"{table}, id => patient_id, qi => [birth_year, sex, race, ward]"
+    wrong = 0
+    for method, bounds in (
+        ("slppa", ["0.9", "0.25", "0.2", "0.3"]),
+        ("slppa_similar", ["0.9", "0.25", "0.2", "0.3"]),
+        ("asn", ["-", "0.25", "0.2", "-"]),
+        ("slicing", ["-", "0.25", "-", "-"]),
+    ):
+        named = zip(("alpha", "beta", "gamma", "delta"), bounds)
+        named = ", ".join(f"{name} => {bound}" for name, bound in named if bound != "-")
+        call = f"anatomize_slppa({roles}, sensitive => diagnosis, method => '{method}', {named})"
+        wrong += report(f"anatomize_slppa(… {named}) {method}", check_slppa(published(call), 4, *bounds))
+    for strategy in ("mdp", "ncp"):
+        for output in ("rows", "detached"):
+            call = f"anonymize_lgb({roles}, semi_sensitive => {{birth_year: hidden, sex: shy}}, sensitive => diagnosis, k => 5, "
+            call += "l => {birth_year: 4, diagnosis: 3}, t => {sex: 0.2}, notation => 'text', "
+            call += f"strategy => '{strategy}', output => '{output}')"
+            found = check_lgb(published(call), 4, 5, "birth_year:l=4", "sex:t=0.2", "diagnosis:l=3")
+            wrong += report(f"anonymize_lgb(… {strategy}, {output})", found)
+    return wrong
+
+
+def published(call):
+    command = [PROGRAM, "sql", "-q", "--format", "csv", "-c", f"SELECT * FROM {call}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def matrix_kl():
@@ -252,6 +389,9 @@ def main():
             k, l, hierarchy = int(parameters[0]), int(parameters[1]), parameters[2]
             value_l = int(parameters[3]) if len(parameters) > 3 else None
             sys.exit(report(path, check_kl(file, int(quasi_identifiers), k, l, hierarchy, value_l)) > 0)
+        if model in ("slppa", "lgb"):
+            counted = check_slppa if model == "slppa" else check_lgb
+            sys.exit(report(path, counted(file, int(quasi_identifiers), *parameters)) > 0)
         sys.exit(report(path, check(file, int(quasi_identifiers), model, parameters)) > 0)
 
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::{cast, concat_batches, take};
-use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
@@ -138,7 +138,17 @@ struct Done {
     group_seconds: f64,
 }
 
-fn run(table: &Table, method: Method, setting: Setting) -> Result<Done> {
+/// Points at which α had to be left out, and why.
+type LeftOut = Vec<String>;
+
+/// Runs a method at the point of a figure that `what` names.
+fn run(
+    table: &Table,
+    method: Method,
+    setting: Setting,
+    what: &str,
+    left_out: &mut LeftOut,
+) -> Result<Done> {
     let begin = Instant::now();
     let associations = table.associations();
     let division = method
@@ -152,7 +162,8 @@ fn run(table: &Table, method: Method, setting: Setting) -> Result<Done> {
     let mut begin = Instant::now();
     let mut groups = method.groups(individuals, &division, &prior, &requirements, &cancel);
     if let Err(DivideError::Infeasible(infeasible)) = &groups {
-        println!("without alpha, because {infeasible}");
+        let name = METHODS.iter().find(|m| m.1 == method).map_or("", |m| m.0);
+        left_out.push(format!("{what}, {name}: {infeasible}"));
         requirements.alpha = None;
         begin = Instant::now();
         groups = method.groups(individuals, &division, &prior, &requirements, &cancel);
@@ -333,7 +344,7 @@ pub fn figures(folder: &Path) -> Result<()> {
         "slppa",
         "Figures 2–10 of Yao et al. 2021, measured",
         "Parameters of the paper's Table 7 where nothing else is said: α = 0.5, β = 0.05, γ = 0.005, δ = 0.05, three sub-tables; \
-         ASN β = 0.05 and γ = 0.005, Slicing l = 20; where sub-tables do not allow α it is left out. The paper's sensitive columns, Country and Gains, do not allow β = 0.05 \
+         ASN β = 0.05 and γ = 0.005, Slicing l = 20; where sub-tables do not allow α it is left out, and the point is named. The paper's sensitive columns, Country and Gains, do not allow β = 0.05 \
          (one value has 90 % and 96 %), so those here are `fnlwgt` of Adult and `instance_weight` of Census-Income: trends can be \
          compared, not numbers. One thread, the whole table as one block. RECQ is the mean relative error (Eq. 13) of 1,000 \
          random queries by Eq. 11, each for a random half of the values of the sensitive column and of some quasi-identifiers.",
@@ -342,6 +353,7 @@ pub fn figures(folder: &Path) -> Result<()> {
         let columns = runtime.block_on(load(&data, source, false))?;
         let more = runtime.block_on(load(&data, source, true))?;
         of_source(&mut page, source, &columns, &more)?;
+        page.say(&runtime.block_on(in_sql(&data, source))?);
     }
     page.write()
 }
@@ -358,6 +370,8 @@ fn of_source(
         format!("{figure}_{name}")
     };
     let of = source.name;
+    let mut left_out = vec![];
+    let mut ratios = Ratios::default();
     let (mut divide, mut group, mut count) = (
         Curves::new(&names),
         Curves::new(&names),
@@ -366,7 +380,9 @@ fn of_source(
     for size in source.sizes {
         let table = part(columns, *size)?;
         for (curve, (name, method)) in METHODS.iter().enumerate() {
-            let done = run(&table, *method, TABLE_7)?;
+            let what = format!("Figures 2, 4 and 5, {size} individuals");
+            let done = run(&table, *method, TABLE_7, &what, &mut left_out)?;
+            ratios.seconds[curve].push(done.group_seconds);
             divide.add(curve, *size as f64, done.table_seconds);
             group.add(curve, *size as f64, done.group_seconds);
             count.add(curve, *size as f64, done.groups.len() as f64);
@@ -388,7 +404,8 @@ fn of_source(
     for tables in 2..=6 {
         let setting = Setting { tables, ..TABLE_7 };
         for (curve, (_, method)) in METHODS.iter().enumerate() {
-            let done = run(&largest, *method, setting)?;
+            let what = format!("Figures 2 and 9, {tables} sub-tables");
+            let done = run(&largest, *method, setting, &what, &mut left_out)?;
             if let Some(curve) = [Some(0), None, None, Some(1)][curve] {
                 by_tables.add(curve, tables as f64, done.table_seconds);
             }
@@ -443,9 +460,12 @@ fn of_source(
     for (figure, table) in [("6", &largest), ("7", &wide)] {
         let mut curves = Curves::new(&names);
         for (curve, (_, method)) in METHODS.iter().enumerate() {
-            let done = run(table, *method, TABLE_7)?;
+            let what = format!("Figure {figure}");
+            let done = run(table, *method, TABLE_7, &what, &mut left_out)?;
             for dimensions in [(1, 3), (4, 6), (7, 10)] {
-                curves.add(curve, dimensions.0 as f64, error(table, &done, dimensions)?);
+                let recq = error(table, &done, dimensions)?;
+                curves.add(curve, dimensions.0 as f64, recq);
+                ratios.errors[curve].push(recq);
             }
         }
         let columns = if figure == "7" {
@@ -494,7 +514,8 @@ fn of_source(
     for (name, setting) in settings {
         let mut cells = vec![];
         for (_, method) in METHODS {
-            let done = run(&largest, method, setting)?;
+            let what = format!("Figure 8, {name}");
+            let done = run(&largest, method, setting, &what, &mut left_out)?;
             cells.push(format!("{:.4}", error(&largest, &done, (1, 3))?));
         }
         text += &format!("| {name} | {} |\n", cells.join(" | "));
@@ -523,7 +544,8 @@ fn of_source(
                 delta: "1",
                 ..TABLE_7
             };
-            let done = run(&largest, *method, setting)?;
+            let what = format!("Figure 10, 1/β = {size}");
+            let done = run(&largest, *method, setting, &what, &mut left_out)?;
             curves.add(curve, size, error(&largest, &done, (1, 3))?);
         }
     }
@@ -534,5 +556,94 @@ fn of_source(
             "individuals",
             "RECQ",
         ),
-    )
+    )?;
+    page.say(&ratios.text(of));
+    if left_out.is_empty() {
+        page.say(&format!("α held at every point of {of}."));
+    } else {
+        page.say(&format!(
+            "## Points without α, {of}\n\n- {}",
+            left_out.join("\n- ")
+        ));
+    }
+    Ok(())
+}
+
+/// What is compared with the paper's claims, by method.
+#[derive(Default)]
+struct Ratios {
+    /// Seconds of group division by size.
+    seconds: [Vec<f64>; METHODS.len()],
+    /// RECQ of Figures 6 and 7.
+    errors: [Vec<f64>; METHODS.len()],
+}
+
+impl Ratios {
+    fn text(&self, of: &str) -> String {
+        let range = |over: &[f64], under: &[f64]| {
+            let ratios = over.iter().zip(under).map(|(over, under)| over / under);
+            let (lo, hi) = ratios.fold((f64::MAX, f64::MIN), |(lo, hi), r| (lo.min(r), hi.max(r)));
+            format!("{lo:.2} to {hi:.2}")
+        };
+        let [slppa, similar, asn, slicing] = &self.errors;
+        let [fast, like, _, slow] = &self.seconds;
+        format!(
+            "## Ratios, {of}\n\n\
+             | | here | the paper |\n|---|---|---|\n\
+             | RECQ (Figures 6 and 7), SLPPA : Slicing | {} | near 1 |\n\
+             | RECQ, SLPPA similar : Slicing | {} | – |\n\
+             | RECQ, SLPPA : ASN | {} | below 1 |\n\
+             | RECQ, SLPPA similar : ASN | {} | – |\n\
+             | seconds of group division, Slicing : SLPPA | {} | above 100 |\n\
+             | seconds of group division, Slicing : SLPPA similar | {} | – |",
+            range(slppa, slicing),
+            range(similar, slicing),
+            range(slppa, asn),
+            range(similar, asn),
+            range(slow, fast),
+            range(slow, like),
+        )
+    }
+}
+
+/// RECQ of whole releases by `query_error`. The sensitive column has too many values for random sets, so it is asked for by
+/// range as the quasi-identifiers are.
+async fn in_sql(data: &Path, source: &Source) -> Result<String> {
+    let (qi, sensitive) = (source.qi.join(", "), source.sensitive);
+    let input = format!("'{}'", data.join(source.file).display());
+    let Setting {
+        alpha,
+        beta,
+        gamma,
+        delta,
+        tables,
+    } = TABLE_7;
+    let all = format!("alpha => {alpha}, beta => {beta}, gamma => {gamma}, delta => {delta}");
+    let calls = [
+        format!("{all}, tables => {tables}"),
+        format!("{all}, tables => {tables}, method => 'slppa_similar'"),
+        format!("beta => {beta}, gamma => {gamma}, method => 'asn'"),
+        format!("beta => {beta}, tables => {tables}, method => 'slicing'"),
+    ];
+    let mut text = format!(
+        "## RECQ in SQL, {}: `query_error_summary`, {QUERIES} queries of 3 columns\n\n| | mean | median |\n|---|---|---|",
+        source.name
+    );
+    for ((name, _), call) in METHODS.iter().zip(calls) {
+        let ctx = SessionContext::new();
+        register_all(&ctx)?;
+        let release = format!(
+            "CREATE TABLE published AS SELECT * FROM anatomize_slppa({input}, one_row_per_individual => true, \
+             qi => [{qi}], sensitive => {sensitive}, {call}, seed => 1)"
+        );
+        ctx.sql(&release).await?.collect().await?;
+        let sql = format!(
+            "SELECT mean, median FROM query_error_summary({input}, published, qi => [{qi}, {sensitive}], \
+             queries => {QUERIES}, dimensions => 3, selectivity => 0.1)"
+        );
+        let batches = ctx.sql(&sql).await?.collect().await?;
+        let number = |at: usize| batches[0].column(at).as_primitive::<Float64Type>().value(0);
+        text += &format!("\n| {name} | {:.4} | {:.4} |", number(0), number(1));
+    }
+    Ok(text)
 }
