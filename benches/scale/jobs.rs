@@ -100,7 +100,7 @@ pub const JOBS: &[Entry] = &[
     },
     Entry {
         name: "lgb",
-        aim: Some(4.0),
+        aim: Some(6.0),
         query: "SELECT * FROM anonymize_lgb((SELECT QI, diagnosis, birth_year % 5 = 0 AS hidden FROM TABLE), \
                 one_row_per_individual => true, qi => [QI], semi_sensitive => {birth_year: hidden}, \
                 sensitive => diagnosis, k => 6, l => 4, BLOCK seed => 1)",

@@ -21,20 +21,13 @@
 //! # Blocks
 //!
 //! The order of the steps is fixed: who is published is decided before buckets are formed, because a member who
-//! disappears from a bucket leaves it with fewer values. After that buckets and groups do not depend on each other, and
-//! each may be cut into blocks in its own way.
+//! disappears from a bucket leaves it with fewer values. After that buckets and groups do not depend on each other.
 //!
-//! - *Buckets.* A bucket is valid by itself, so any division of the owners into parts that satisfy the rule is valid, as
-//!   long as no two parts share a bucket id: the union of two l-unique buckets is not l-unique (docs/papers.md G7). A
-//!   block of similar individuals may hold too many equal secrets though the table does not. [`bucketize`] needs a rank
-//!   per owner and nothing else, so it is best called once for the whole table. Where that is too much, it is called per
-//!   block; a block that is refused joins the next one.
-//! - *Groups.* [`generalize`] may be called for any part of a pattern with at least k members. What is left of a pattern
-//!   in a block with fewer than k joins members of the same pattern from other blocks or, at the end, any finished group
-//!   of its pattern, so one group per pattern is held back for them.
-//! - *Everything by block.* [`anonymize`] with [`SmallPattern::Leave`] hands back the members of small patterns. They and
-//!   all blocks that were refused form a last block, in which small patterns are dropped or masked. If that block is
-//!   refused, the table is, with the bound that would have worked.
+//! A block is a random sample of the table, and all of [`anonymize`] runs inside it: a block of similar individuals may
+//! hold too many equal secrets though the table does not. A bucket is valid by itself, so blocks do not disturb each other as
+//! long as no two share a bucket id: the union of two l-unique buckets is not l-unique (docs/papers.md G7). A pattern of
+//! fewer than k in its block is small there, whatever other blocks have. A block in which a rule cannot hold is refused, with
+//! the bound that would have worked; [`Frequent`] says how large blocks must be for that not to happen by chance.
 //!
 //! t-closeness per block needs the distribution of the whole table as [`Rule::Closeness`]'s reference; without it a
 //! block is compared with itself, which says nothing about other blocks.
@@ -43,6 +36,7 @@ mod bucket;
 mod estimate;
 #[cfg(test)]
 mod example;
+mod frequent;
 mod group;
 mod loss;
 mod pattern;
@@ -63,6 +57,7 @@ pub use estimate::{
     Estimate, Hits, count_estimate, hits, relative_error, share_of_bucket, share_of_interval,
     share_of_set, sum_estimate,
 };
+pub use frequent::Frequent;
 pub use group::{Group, generalize};
 pub use loss::Loss;
 pub use pattern::{Pattern, Patterns, Treatment};
@@ -90,8 +85,6 @@ pub enum SmallPattern {
     /// They are pooled, and every semi-sensitive column on which they differ is blank for all of them; if they are fewer
     /// than k together, they are not published.
     Mask,
-    /// They are handed back, to be joined with others of their pattern.
-    Leave,
 }
 
 /// What is asked for, besides the rules of the attributes.

@@ -31,9 +31,7 @@ pub struct Patterns {
     pub patterns: Vec<Pattern>,
     /// Individuals of smaller patterns who are not published.
     pub dropped: Vec<u32>,
-    /// Individuals of smaller patterns who wait for others of their pattern ([`SmallPattern::Leave`]).
-    pub left: Vec<u32>,
-    /// The size of the largest pattern: the largest k that publishes anybody.
+    /// The largest k that publishes anybody: the size of the largest pattern, or of all that may be pooled.
     pub largest: usize,
 }
 
@@ -41,7 +39,13 @@ impl Patterns {
     /// Partitions everybody. Patterns of fewer than k are never published as they are (L1): the printed algorithms
     /// test the size of a set only when they divide it.
     pub fn of(people: &People, k: usize, small: SmallPattern) -> Self {
-        let mut result = Self::default();
+        let mut result = Self {
+            largest: match small {
+                SmallPattern::Drop => 0,
+                SmallPattern::Mask => people.individuals(),
+            },
+            ..Self::default()
+        };
         let mut minor: Vec<(u64, Vec<u32>)> = vec![];
         for (word, members) in by_word(people) {
             result.largest = result.largest.max(members.len());
@@ -62,7 +66,6 @@ impl Patterns {
         let mut members: Vec<u32> = minor.into_iter().flat_map(|(_, members)| members).collect();
         members.sort_unstable();
         match small {
-            SmallPattern::Leave => result.left = members,
             SmallPattern::Mask if members.len() >= k.max(1) => result.patterns.push(Pattern {
                 treatments: treatments(people, all, any),
                 members,

@@ -29,6 +29,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
 use super::operator::{properties, show};
+use super::secrets::SecretCounts;
 use crate::anatomize::{Learned, TableProfile, TooSmall};
 use crate::coding::{
     Domain, Domains, EXACT_VALUES, Keys, Ladder, Profile, QiColumn, Router, mask_taxonomy,
@@ -242,9 +243,15 @@ impl Assigner {
         let one_row = self.spec.one_row_per_individual();
         let mut profile = Profile::new(&self.layout.kinds, one_row);
         let mut batches = profiles.execute(0, context)?;
+        let mut secrets: Option<SecretCounts> = None;
         while let Some(batch) = batches.next().await {
             for bytes in batch?.column(0).as_binary::<i32>().iter().flatten() {
-                profile.merge(received(bytes)?);
+                let (part, counts) = received(bytes)?;
+                profile.merge(part);
+                match (&mut secrets, counts) {
+                    (Some(all), Some(counts)) => all.merge(counts),
+                    (all, counts) => *all = all.take().or(counts),
+                }
             }
         }
         let mut domains = profile.domains();
@@ -260,7 +267,15 @@ impl Assigner {
         };
         let router = match self.spec.entry()?.blocks {
             Blocks::Similar => Router::new(&profile, &domains, size),
-            Blocks::Random => Router::random(&profile, size),
+            Blocks::Random => {
+                let size = match (size, &secrets) {
+                    (Some(n), Some(secrets)) => {
+                        secrets.block(&self.spec, profile.individuals(), n)?
+                    }
+                    (size, _) => size,
+                };
+                Router::random(&profile, size)
+            }
         };
         let bytes = serde_json::to_vec(&domains)
             .map_err(|_| exec_datafusion_err!("the domains cannot be sent"))?;
@@ -465,7 +480,7 @@ pub(super) async fn merged_profiles(
     Ok((profile, reservation))
 }
 
-fn received(bytes: &[u8]) -> Result<Profile> {
+fn received(bytes: &[u8]) -> Result<(Profile, Option<SecretCounts>)> {
     serde_json::from_slice(bytes).map_err(|_| exec_datafusion_err!("a profile cannot be read"))
 }
 

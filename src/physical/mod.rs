@@ -31,6 +31,7 @@ mod profile;
 mod pseudonymize;
 mod release;
 mod report;
+mod secrets;
 mod summary;
 
 pub use anonymize::AnonymizeExec;
@@ -44,4 +45,5 @@ pub use profile::ProfileExec;
 pub use pseudonymize::PseudonymizeExec;
 pub(crate) use release::checked_rule;
 pub use report::ReportExec;
+pub(crate) use secrets::counts_secrets;
 pub use summary::Summary;

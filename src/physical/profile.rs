@@ -23,6 +23,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::operator::{only_child, properties, show};
+use super::secrets::SecretCounts;
 use crate::anatomize::TableProfile;
 use crate::coding::{Kind, Profile, rows};
 use crate::spec::{Blocks, Spec};
@@ -43,7 +44,7 @@ pub struct ProfileExec {
 
 impl ProfileExec {
     /// Over an input whose first columns are those of [`PseudonymizeExec`](super::PseudonymizeExec): order,
-    /// pseudonym, quasi-identifiers; and the sensitive column, where the form needs it.
+    /// pseudonym, quasi-identifiers; and the sensitive column, or all secret values and flags, where the form needs them.
     pub fn try_new(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let schema = input.schema();
         let kinds = (0..spec.qi().len())
@@ -123,7 +124,8 @@ impl ExecutionPlan for ProfileExec {
             .register(context.memory_pool());
         let mut input = self.input.execute(partition, context)?;
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let mut learner = Learner::new(&self.spec, self.kinds.clone());
+        let columns = self.input.schema().fields().len();
+        let mut learner = Learner::new(&self.spec, self.kinds.clone(), columns)?;
         let stream = async_stream::try_stream! {
             while let Some(batch) = input.next().await {
                 let batch = batch?;
@@ -151,37 +153,49 @@ impl ExecutionPlan for ProfileExec {
 
 /// Learns what the spec's form needs to know of the whole table.
 struct Learner {
+    spec: Arc<Spec>,
     kinds: Vec<Kind>,
     one_row: bool,
     learned: Learned,
 }
 
 enum Learned {
-    Classes(Profile),
+    /// With secret values, where blocks must be diverse each.
+    Classes(Profile, Option<SecretCounts>),
     Anatomy(TableProfile),
 }
 
 impl Learner {
-    fn new(spec: &Spec, kinds: Vec<Kind>) -> Self {
+    /// Over so many columns.
+    fn new(spec: &Arc<Spec>, kinds: Vec<Kind>, columns: usize) -> Result<Self> {
         let one_row = spec.one_row_per_individual();
         let learned = match spec.is_anatomy() {
             true => Learned::Anatomy(TableProfile::new(kinds.len())),
-            false => Learned::Classes(match spec.entry().map(|entry| entry.blocks) {
-                Ok(Blocks::Random) => Profile::counting(&kinds, one_row),
-                _ => Profile::new(&kinds, one_row),
-            }),
+            false => {
+                let more = columns > 2 + kinds.len();
+                let secrets = more.then(|| SecretCounts::new(spec)).transpose()?;
+                let profile = match spec.entry()?.blocks {
+                    Blocks::Random => Profile::counting(&kinds, one_row),
+                    Blocks::Similar => Profile::new(&kinds, one_row),
+                };
+                Learned::Classes(profile, secrets)
+            }
         };
-        Self {
+        Ok(Self {
+            spec: Arc::clone(spec),
             kinds,
             one_row,
             learned,
-        }
+        })
     }
 
     fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let qi = 2..2 + self.kinds.len();
         match &mut self.learned {
-            Learned::Classes(profile) => {
+            Learned::Classes(profile, secrets) => {
+                if let Some(secrets) = secrets {
+                    secrets.update(&self.spec, batch)?;
+                }
                 let distinct;
                 let batch = match self.one_row {
                     true => batch,
@@ -212,16 +226,18 @@ impl Learner {
 
     fn size(&self) -> usize {
         match &self.learned {
-            Learned::Classes(profile) => profile.size(),
+            Learned::Classes(profile, secrets) => {
+                profile.size() + secrets.as_ref().map_or(0, SecretCounts::size)
+            }
             Learned::Anatomy(profile) => profile.size(),
         }
     }
 
     fn into_bytes(self) -> Option<Vec<u8>> {
         match self.learned {
-            Learned::Classes(mut profile) => {
+            Learned::Classes(mut profile, secrets) => {
                 profile.finish();
-                serde_json::to_vec(&profile).ok()
+                serde_json::to_vec(&(profile, secrets)).ok()
             }
             Learned::Anatomy(profile) => profile.to_bytes(),
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
+use datafusion::common::stats::Precision;
 use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::execution::SessionState;
 use datafusion::execution::context::QueryPlanner;
@@ -17,12 +18,13 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
 use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
 use crate::physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    ProfileExec, PseudonymizeExec, ReportExec,
+    ProfileExec, PseudonymizeExec, ReportExec, counts_secrets,
 };
 use crate::release::{PublishExec, PublishNode};
 use crate::spec::{Form, Layout, Spec};
@@ -123,9 +125,12 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
     let layout = Arc::new(Layout::try_new(spec, input.schema())?);
 
     // The profile reads the id and the quasi-identifiers only, in a pass of its own; and the sensitive column, which stands
-    // after them, if the form needs to know it.
+    // after them, if the form needs to know it, or all columns where secret values decide about the size of blocks.
     let profiled = reset_plan_states(Arc::clone(&input))?;
-    let last = spec.qi().len() + usize::from(spec.is_anatomy());
+    let last = match counts_secrets(spec, records_of(&input))? {
+        true => input.schema().fields().len() - 1,
+        false => spec.qi().len() + usize::from(spec.is_anatomy()),
+    };
     let columns = (0..=last).map(|i| {
         let name = profiled.schema().field(i).name().clone();
         (
@@ -158,6 +163,16 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
         layout,
         Arc::new(blocks),
     )?))
+}
+
+/// How many records an input has, if that is known.
+fn records_of(input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    let statistics = StatisticsContext::new().compute(input.as_ref(), &StatisticsArgs::new());
+    let statistics = statistics.ok()?;
+    match statistics.num_rows {
+        Precision::Exact(records) => Some(records),
+        _ => None,
+    }
 }
 
 /// A query planner for sessions without another: DataFusion's own with [`AnonymizePlanner`].

@@ -28,6 +28,7 @@ use crate::coding::{
     value_ranks,
 };
 use crate::error;
+use crate::model::{Infeasible, Value};
 use crate::personalized::{
     Anonymized, Buckets, Loss, Order, People, QiColumn, Refusal, Request, Rule, SensitiveColumn,
     SmallPattern, Strategy, Treatment, Unworkable, Wishes, anonymize,
@@ -141,7 +142,13 @@ impl BlockWork for BucketWork {
                 columns: self.assemble(groups, published)?,
             }),
             individuals: individuals.len() as u64,
-            infeasible: None,
+            infeasible: anonymized.groups.is_empty().then(|| Infeasible {
+                parameter: "k",
+                // No pattern, or not even all of them, has k members.
+                best: Some(anonymized.patterns.largest)
+                    .filter(|largest| *largest >= 2)
+                    .map(|largest| Value::Integer(largest as u64)),
+            }),
         })
     }
 }

@@ -71,7 +71,7 @@ impl Heaviest<'_> {
 pub(super) fn most_related(counted: &[Counted<'_>], tree: &Tree) -> usize {
     let mut own: Vec<u32> = vec![];
     // Where the walk enters labels that one more set is related to, and where it leaves them.
-    let (mut begins, mut ends): (Vec<(u32, usize)>, Vec<(u32, usize)>) = (vec![], vec![]);
+    let (mut begins, mut ends) = (vec![], vec![]);
     let mut above: Vec<(u32, usize)> = vec![];
     let (mut ranges, mut upwards) = (vec![], vec![]);
     for (set, n) in counted {
