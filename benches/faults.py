@@ -105,7 +105,7 @@ def with_s3(args):
         f.write(JOB.format(target=place.target, individuals=2000))
     for fault, rate in [("none", 0), ("500", 0.2), ("500", 1), ("503", 0.3), ("slow", 0.3), ("truncate", 0.2), ("truncate", 1), ("lost", 0.2)]:
         place.clear()
-        listening, url, done = proxy(args.s3, fault, rate, seed=1)
+        listening, url, done = proxy(args.s3, fault, rate, args.seed)
         said = outcome(place, job, folder, environment(folder, url), environment(folder, args.s3))
         print(f"{fault:9} {rate:4}  {done['faults']:3} of {done['requests']:3} requests  {said}", flush=True)
         listening.shutdown()
@@ -135,6 +135,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--s3", metavar="URL")
     parser.add_argument("--disk", action="store_true")
+    parser.add_argument("--seed", type=int, default=2, help="of which answers go wrong")
     arguments = parser.parse_args()
     if not (arguments.s3 or arguments.disk):
         parser.error("say --s3 URL, --disk or both")

@@ -167,19 +167,16 @@ fn releases_go_to_s3() {
     assert!(said.contains("holds a release already"), "{said}");
 
     // Our own output is no input; and no target lies in an input.
+    let input = folder_of("job");
     for (to, why) in [
-        ("again", "is itself a release"),
-        ("job/again", "lie in each other"),
+        (target("again"), "is itself a release"),
+        (format!("{input}again/"), "lie in each other"),
     ] {
-        let input = match to {
-            "again" => folder_of("job"),
-            _ => target("job"),
-        };
-        let table = format!("CREATE EXTERNAL TABLE r STORED AS PARQUET LOCATION '{input}'");
         let again = format!(
-            "{table}; SELECT * FROM publish('{}', (SELECT * FROM anonymize_eir(r, id => individual, qi => [diagnosis], \
-             sensitive => diagnosis, l => 2, contradictory => 'cover')))",
-            target(to)
+            "CREATE EXTERNAL TABLE r STORED AS PARQUET LOCATION '{input}'; \
+             SELECT * FROM publish('{to}', (SELECT * FROM anonymize_eir( \
+               (SELECT individual, diagnosis, character_length(diagnosis) AS n FROM r), \
+               id => individual, qi => [n], sensitive => diagnosis, l => 2, contradictory => 'cover')))"
         );
         let (code, said) = program().fails(&["sql", "-q", "-c", &again]);
         assert_eq!(code, Some(1));
@@ -356,7 +353,7 @@ fn ask(endpoint: &str, method: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address)
         .unwrap_or_else(|error| panic!("no S3 server at {endpoint}: {error}"));
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: AWS key:secret\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();

@@ -130,7 +130,10 @@ impl Publish {
         state: &SessionState,
         plan: &LogicalPlan,
     ) -> Result<Release> {
-        self.run_call(state, &Call::of(plan)?).await
+        // Types are what they will be, also where a union has to make its parts alike.
+        let (analyzer, options) = (state.analyzer(), state.config_options());
+        let plan = analyzer.execute_and_check(plan.clone(), options, |_, _| {})?;
+        self.run_call(state, &Call::of(&plan)?).await
     }
 
     async fn run_call(&self, state: &SessionState, call: &Call) -> Result<Release> {

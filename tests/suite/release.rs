@@ -256,6 +256,8 @@ async fn releases_and_the_target_itself_are_no_inputs() {
         .unwrap();
     let file = target.join(&release.manifest.files[0].path);
     let elsewhere = tempfile::tempdir().unwrap();
+    let below = "SET datafusion.execution.listing_table_ignore_subdirectory = false";
+    rows(&ctx, below).await.unwrap();
     // The folder of its files, one of them, a folder above, a pattern, and a copy that lies alone.
     let copied = folder.path().join("copied");
     fs::create_dir(&copied).unwrap();
@@ -617,7 +619,7 @@ async fn hidden_counts_cannot_be_solved_for() {
     assert_eq!(with.audit, without.audit);
     // Where enough are left out to be told, they count.
     let call = "anonymize_eir((SELECT patient_id, sex, birth_year, diagnosis FROM visits UNION ALL \
-                SELECT 'nobody' || value % 20, CASE WHEN value % 40 < 20 THEN 'F' ELSE 'M' END, 1970, 'x' || value \
+                SELECT 'nobody' || (value % 20), CASE WHEN value % 40 < 20 THEN 'F' ELSE 'M' END, 1970, 'x' || value \
                 FROM range(0, 80)), id => patient_id, qi => [sex, birth_year], sensitive => diagnosis, l => 3, \
                 contradictory => 'drop', domain => {birth_year: [1900, 2030]}, seed => 1)";
     let to = Publish::to(text(&folder.path().join("many")));
