@@ -306,6 +306,13 @@ fn expected_of_people(records: &[Record]) -> Vec<(&'static str, f64)> {
             "unique_fingerprints",
             unique(&sets.concat()) as f64 / everybody,
         ),
+        ("fingerprint_k", rarest(&sets.concat())),
+        (
+            "fewest_in_common",
+            sets.iter()
+                .map(|sets| rarest(sets))
+                .fold(f64::MAX, f64::min),
+        ),
         (
             "unique_record_counts_in_class",
             counts_in_classes as f64 / everybody,
@@ -318,6 +325,12 @@ fn expected_of_people(records: &[Record]) -> Vec<(&'static str, f64)> {
         ("share_above_0.09", above(11)),
         ("share_above_0.05", above(20)),
     ]
+}
+
+/// How many have the item that fewest have.
+fn rarest<T: PartialEq>(items: &[T]) -> f64 {
+    let holders = |item: &T| items.iter().filter(|other| *other == item).count();
+    items.iter().map(holders).min().unwrap_or(0) as f64
 }
 
 /// Whether plain values fit what a class publishes.
