@@ -326,7 +326,8 @@ def matrix_p_sensitive():
 def matrix_tables():
     """Sub-tables and buckets of a table with one record per individual."""
     table = "(SELECT patient_id, min(birth_year) AS birth_year, min(sex) AS sex, min(race) AS race, min(ward) AS ward, "
-    table += "min(diagnosis) AS diagnosis, min(patient_id % 5) = 0 AS hidden, min(patient_id % 3) = 0 AS shy "
+    number = "CAST(substr(min(patient_id), 2) AS BIGINT)"
+    table += f"min(diagnosis) AS diagnosis, {number} % 5 = 0 AS hidden, {number} % 3 = 0 AS shy "
     table += "FROM sample_patients(20000, 1) GROUP BY patient_id)"
     roles = f"{table}, id => patient_id, qi => [birth_year, sex, race, ward]"
     wrong = 0
