@@ -26,8 +26,9 @@ use std::sync::Arc;
 use self::measure::Measure;
 use self::sweep::Sweeper;
 use super::judge::Judge;
-use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Crew, Danonyir};
+use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
 use crate::model::{Model, Parameter, ParameterKind};
+use crate::parallel::Crew;
 use crate::table::{Block, QuasiIdentifier};
 
 /// Best cut in the list of algorithms.

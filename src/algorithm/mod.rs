@@ -2,7 +2,6 @@
 
 mod best_cut;
 mod complete;
-mod crew;
 mod danonyir;
 mod full_domain;
 mod geneir;
@@ -22,7 +21,6 @@ use crate::table::{Block, Region};
 
 pub use best_cut::BestCut;
 pub use complete::complete;
-pub use crew::Crew;
 pub use danonyir::Danonyir;
 pub use geneir::GeneIr;
 pub use incognito::Incognito;

@@ -7,6 +7,7 @@ use super::method::Method;
 use super::profile::TableProfile;
 use super::requirement::Requirements;
 use crate::model::Ratio;
+use crate::table::smallest_random_block;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,35 +99,19 @@ impl Learned {
     }
 }
 
-/// −ln of the probability that a value's share of a block differs by more than is planned for. With ten million values
-/// and a thousand blocks, one release in 10¹¹ meets such a block, and is refused.
-const CERTAINTY: f64 = 50.0;
-
 /// How many individuals a random block must have on average so that, as one group, it leaves every bound at least half
 /// as much room as the whole table does; `None` if there is none.
-///
-/// With share p of the whole table and a bound b, the members of a block sum up to m (b − p) of room on average, by terms
-/// of at most 1 whose variance is at most v = p (1 − b)² + (1 − p) b². Bernstein's inequality for half of that room
-/// gives m ≥ 8 c (v + (b − p) / 6) / (b − p)².
 fn smallest_block(
     profile: &TableProfile,
     division: &Division,
     requirements: &Requirements,
 ) -> Option<u64> {
     let whole = profile.individuals() as f64;
-    let needed = |share: f64, bound: f64| {
-        let room = bound - share;
-        let variance = share * (1.0 - bound).powi(2) + (1.0 - share) * bound.powi(2);
-        match room > 0.0 {
-            true => 8.0 * CERTAINTY * (variance + room.abs() / 6.0) / room.powi(2),
-            false => f64::INFINITY,
-        }
-    };
     let value = |bound: Ratio| bound.numerator() as f64 / bound.denominator() as f64;
     // A bound of 1 or more cannot be exceeded.
     let upper = |share: f64, bound: f64| {
         if bound < 1.0 {
-            needed(share, bound)
+            smallest_random_block(share, bound)
         } else {
             0.0
         }

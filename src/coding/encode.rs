@@ -13,7 +13,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::scale::Scale;
 use super::{ColumnCategories, Domain, Domains, Keys, Kind, Ladder, key};
-use crate::parallel;
+use crate::parallel::Crew;
 use crate::table::{
     Block, Categorical, Fingerprints, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier, Sensitive,
     Taxonomy,
@@ -102,9 +102,6 @@ impl Individuals {
     }
 }
 
-/// Individuals of a block from which its columns are coded side by side.
-const LARGE_BLOCK: usize = 100_000;
-
 /// A coded block with what is needed to publish it.
 #[derive(Debug)]
 pub struct EncodedBlock {
@@ -130,6 +127,7 @@ impl EncodedBlock {
         domains: &Domains,
         sensitive: &[Option<ColumnCategories>],
         normalize: bool,
+        crew: &Crew,
     ) -> Result<Self, ArrowError> {
         let n = individuals.len();
         let records = (0..n).map(|i| individuals.records_of(i).len() as u32);
@@ -148,11 +146,7 @@ impl EncodedBlock {
             )
         };
         let numbers: Vec<usize> = (0..individuals.qi.len()).collect();
-        // Blocks are worked on side by side, so one is divided only where there are few.
-        let encoded: Vec<_> = match n >= LARGE_BLOCK {
-            true => parallel::each(numbers, encode),
-            false => numbers.into_iter().map(encode).collect(),
-        };
+        let encoded = crew.each(numbers, encode);
         let (mut columns, mut all_keys) = (vec![], vec![]);
         let (mut representatives, mut taxonomies) = (vec![], vec![]);
         for column in encoded {

@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use super::generalize::generalize;
 use super::publish::{Class, hex};
 use super::{EncodedBlock, Individuals, Keys, Kind, Ladder};
-use crate::parallel;
+use crate::parallel::Crew;
 use crate::table::{NULL_CODE, QuasiIdentifier, ROOT};
 
 /// Stands for a cell that shows nothing, in text.
@@ -62,6 +62,7 @@ pub fn publish_groups(
     mut groups: Vec<LocalGroup>,
     kinds: &[Kind],
     text: bool,
+    crew: &Crew,
 ) -> Result<LocalRows, ArrowError> {
     let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
     for group in &mut groups {
@@ -83,7 +84,7 @@ pub fn publish_groups(
     }
     let group_of = UInt32Array::from(group_of);
     let columns = kinds.iter().copied().enumerate().collect();
-    let qi = parallel::each(columns, |(column, kind)| {
+    let qi = crew.each(columns, |(column, kind)| {
         let tuples = column_of_groups(individuals, encoded, &groups, column, kind, text)?;
         take(&tuples, &group_of, None)
     });

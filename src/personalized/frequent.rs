@@ -4,15 +4,13 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::table::smallest_random_block;
+
 /// Different values that are counted each.
 const EXACT: usize = 1 << 12;
 
 /// Counters that more values share.
 const COUNTERS: usize = 1 << 14;
-
-/// −ln of the probability that a value's share of a block differs by more than is planned for: one release in 10²⁰ meets
-/// such a block, and is refused.
-const CERTAINTY: f64 = 50.0;
 
 /// Counts values: each by itself, or, where there are too many different ones, in counters that several may share.
 ///
@@ -109,22 +107,13 @@ impl Frequent {
 
     /// How many of the values a random block must hold on average so that none of them is more than 1/l of it; `None` if
     /// only the whole table will do.
-    ///
-    /// With share p and bound b = 1/l the values of a block of m sum up to m (b − p) of room, by terms of at most 1 whose
-    /// variance is at most p (1 − b)² + (1 − p) b². Bernstein's inequality for half of that room gives
-    /// m ≥ 8 c (v + (b − p) / 6) / (b − p)², as for anatomized tables.
     pub fn smallest_block(&self, l: u32) -> Option<u64> {
         if self.all == 0 {
             return Some(0);
         }
-        let (share, bound) = (
-            self.at_most() as f64 / self.all as f64,
-            1.0 / f64::from(l.max(1)),
-        );
-        let room = bound - share;
-        let variance = share * (1.0 - bound).powi(2) + (1.0 - share) * bound.powi(2);
-        let needed = 8.0 * CERTAINTY * (variance + room / 6.0) / room.powi(2);
-        (room > 0.0 && needed.is_finite()).then(|| needed.ceil() as u64)
+        let share = self.at_most() as f64 / self.all as f64;
+        let needed = smallest_random_block(share, 1.0 / f64::from(l.max(1)));
+        needed.is_finite().then(|| needed.ceil() as u64)
     }
 }
 

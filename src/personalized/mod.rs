@@ -50,7 +50,7 @@ mod tests;
 use std::cmp::Reverse;
 
 use crate::algorithm::Cancel;
-use crate::parallel;
+use crate::parallel::Crew;
 
 pub use bucket::{BucketValue, Buckets, Detached, bucketize};
 pub use estimate::{
@@ -184,6 +184,7 @@ pub fn anonymize(
     people: &People,
     request: &Request,
     key: &[u8; 32],
+    crew: &Crew,
     cancel: &Cancel,
 ) -> Result<Anonymized, Refusal> {
     let patterns = Patterns::of(people, request.k, request.small_pattern);
@@ -195,7 +196,7 @@ pub fn anonymize(
     tasks.sort_by_key(|task| Reverse(task.individuals(people, &patterns)));
     let work = |task: Task| task.run(people, &patterns, request, key, cancel);
     let (mut buckets, mut sets) = (vec![], vec![]);
-    for done in parallel::each(tasks, work) {
+    for done in crew.each(tasks, work) {
         match done? {
             Done::Buckets(formed) => buckets.push(formed),
             Done::Groups(pattern, formed) => sets.push((pattern, formed)),

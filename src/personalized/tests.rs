@@ -23,7 +23,14 @@ fn request(k: usize, strategy: Strategy, small_pattern: SmallPattern) -> Request
 
 fn run(people: &People, k: usize, strategy: Strategy, small: SmallPattern) -> Anonymized {
     let request = request(k, strategy, small);
-    anonymize(people, &request, &[7; 32], &Cancel::default()).unwrap()
+    anonymize(
+        people,
+        &request,
+        &[7; 32],
+        &Crew::new(2),
+        &Cancel::default(),
+    )
+    .unwrap()
 }
 
 fn members(anonymized: &Anonymized) -> BTreeSet<Vec<u32>> {
@@ -235,7 +242,14 @@ fn a_rule_that_cannot_hold_is_refused_and_never_relaxed() {
     let sex = categorical(&[0, 0, 0, 0, 0, 0, 1, 1], secret(&[1; 8], diversity(5)));
     let people = People::try_new(8, vec![sex], vec![], FULL).unwrap();
     let request = request(2, Strategy::Mdp, SmallPattern::Drop);
-    let refusal = anonymize(&people, &request, &[1; 32], &Cancel::default()).unwrap_err();
+    let refusal = anonymize(
+        &people,
+        &request,
+        &[1; 32],
+        &Crew::new(2),
+        &Cancel::default(),
+    )
+    .unwrap_err();
     let Refusal::Unworkable(unworkable) = refusal else {
         panic!("{refusal:?}");
     };
@@ -411,7 +425,7 @@ fn a_cancelled_run_stops() {
     cancel.cancel();
     for strategy in STRATEGIES {
         let request = request(2, strategy, SmallPattern::Drop);
-        let stopped = anonymize(&figure_1(2), &request, &[1; 32], &cancel);
+        let stopped = anonymize(&figure_1(2), &request, &[1; 32], &Crew::new(2), &cancel);
         assert_eq!(stopped, Err(Refusal::Cancelled));
         let treatments = [Treatment::Generalized; 3];
         let all = (0..8).collect();
@@ -431,10 +445,10 @@ fn random_tables_hold_what_is_promised() {
         let request = request(k, STRATEGIES[turn % 2], small);
         let key = rng.random();
         let cancel = Cancel::default();
-        match anonymize(&people, &request, &key, &cancel) {
+        match anonymize(&people, &request, &key, &Crew::new(2), &cancel) {
             Ok(result) => {
                 assert_eq!(
-                    anonymize(&people, &request, &key, &cancel).as_ref(),
+                    anonymize(&people, &request, &key, &Crew::new(2), &cancel).as_ref(),
                     Ok(&result)
                 );
                 check(&people, &request, &result);
@@ -636,7 +650,13 @@ fn blocks_hold_what_is_promised_and_share_no_bucket() {
             let block: Vec<u32> = (0..n as u32).filter(|i| i % 4 == number).collect();
             let part = part_of(&people, &block);
             let request = request(k, Strategy::Mdp, SmallPattern::Drop);
-            let done = anonymize(&part, &request, &[number as u8; 32], &Cancel::default());
+            let done = anonymize(
+                &part,
+                &request,
+                &[number as u8; 32],
+                &Crew::new(2),
+                &Cancel::default(),
+            );
             let Ok(done) = done else {
                 continue;
             };

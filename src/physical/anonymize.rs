@@ -26,7 +26,8 @@ use futures::StreamExt;
 use super::operator::{ascending, column, only_child, properties, show, sliced_size};
 use super::outcome::Outcome;
 use super::release::{self, BlockMetrics};
-use crate::algorithm::{Cancel, Crew};
+use crate::algorithm::Cancel;
+use crate::parallel::Crew;
 use crate::spec::{BlockSize, Layout, Spec};
 
 /// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.

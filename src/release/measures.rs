@@ -13,7 +13,7 @@ use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig};
 use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
-use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::prelude::SessionContext;
@@ -467,7 +467,16 @@ fn empty_session(state: &SessionState) -> Result<SessionContext> {
     )?;
     let catalogs = MemoryCatalogProviderList::new();
     catalogs.register_catalog(defaults.default_catalog.clone(), Arc::new(catalog));
+    let mut config = state.config().clone();
+    let pool = state.runtime_env().memory_pool.memory_limit();
+    if !matches!(pool, MemoryLimit::Infinite) {
+        // Everybody is compared with himself. Joins by hash keep all of one side in memory; those by sorting spill, and
+        // are only planned where there are several partitions.
+        config.options_mut().optimizer.prefer_hash_join = false;
+        config = config.with_target_partitions(state.config().target_partitions().max(2));
+    }
     let state = SessionStateBuilder::new_from_existing(state.clone())
+        .with_config(config)
         .with_catalog_list(Arc::new(catalogs))
         .build();
     Ok(SessionContext::new_with_state(state))

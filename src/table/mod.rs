@@ -2,6 +2,7 @@
 
 mod block;
 mod categories;
+mod chance;
 #[cfg(test)]
 pub(crate) mod example;
 mod fingerprint;
@@ -10,6 +11,7 @@ mod region;
 
 pub use block::{Block, Categorical, Hierarchical, LossTree, NULL_CODE, Numeric, QuasiIdentifier};
 pub use categories::{Categories, CategoryError, CategoryRow};
+pub use chance::smallest_random_block;
 pub use fingerprint::{Fingerprints, Sensitive};
 pub use hierarchy::{Hierarchy, HierarchyError, ROOT, Taxonomy};
 pub use region::{Cell, Region};

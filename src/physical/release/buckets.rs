@@ -88,26 +88,34 @@ impl BlockWork for BucketWork {
             layout,
             metrics,
             cancel,
-            ..
+            crew,
         } = &self.context;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
         let domains = learned_of(rows)?;
         let individuals = individuals(layout, rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         // Sensitive values are bucketized by their ranks, not by fingerprints.
-        let encoded = EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false)?;
+        let encoded =
+            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, crew)?;
 
         let timer = metrics.forming.timer();
         let people = self.people(&individuals, &encoded)?;
         let key = spec.key()?.of_block(block);
-        let anonymized = anonymize(&people, &self.request, &key, cancel)
+        let anonymized = anonymize(&people, &self.request, &key, crew, cancel)
             .map_err(|refusal| self.refused(&refusal, individuals.len()))?;
         timer.done();
         self.count(&people, &anonymized);
 
         let ids = IdSpace::new(spec.key()?, block);
         let groups = groups(&anonymized, &ids);
-        let groups = publish_groups(&individuals, &encoded, groups, kinds, layout.is_text())?;
+        let groups = publish_groups(
+            &individuals,
+            &encoded,
+            groups,
+            kinds,
+            layout.is_text(),
+            crew,
+        )?;
         let attributes = self.requirement.attributes.iter().enumerate();
         let attributes: Vec<Attribute<'_>> = attributes
             .map(|(at, secret)| {

@@ -50,7 +50,7 @@ impl BlockWork for ClassWork {
             layout,
             metrics,
             cancel,
-            ..
+            crew,
         } = &self.context;
         let domains = learned_of(rows)?;
         let individuals = individuals(layout, rows);
@@ -62,6 +62,7 @@ impl BlockWork for ClassWork {
             &domains,
             &self.categories,
             spec.normalize,
+            crew,
         )?;
         let block = &encoded.block;
 

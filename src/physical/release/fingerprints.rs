@@ -13,13 +13,14 @@ use datafusion::common::{Result, exec_datafusion_err, internal_err};
 
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, individuals};
-use crate::algorithm::{Algorithm, BestCut, Classes, Crew, complete};
+use crate::algorithm::{Algorithm, BestCut, Classes, complete};
 use crate::coding::{EncodedBlock, Individuals, Published, publish};
 use crate::error;
 use crate::fingerprint::{
     Failure, Partition, Prepared, Refusal, SensitiveStep, UNPUBLISHED, prepare,
 };
 use crate::model::Parameters;
+use crate::parallel::Crew;
 use crate::spec::{BlockSize, FingerprintRows, Spec, sensitive_tree};
 use crate::table::{Block, Fingerprints, Hierarchy, Taxonomy};
 use crate::verify::{FingerprintRequirement, PublishedFingerprints, verify_fingerprints};
@@ -154,8 +155,15 @@ impl FingerprintWork {
         let layout = &self.context.layout;
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         let domains = learned_of(rows)?;
-        let mut encoded =
-            EncodedBlock::try_new(individuals, kinds, &ladders, &domains, &[], false)?;
+        let mut encoded = EncodedBlock::try_new(
+            individuals,
+            kinds,
+            &ladders,
+            &domains,
+            &[],
+            false,
+            &self.context.crew,
+        )?;
         let sets = prepared.generalized.of.iter().map(|set| [*set]);
         encoded.block.set_fingerprints(sets.collect());
         Ok(encoded)

@@ -23,9 +23,10 @@ pub(crate) use self::buckets::checked_rule;
 use self::classes::ClassWork;
 use self::fingerprints::FingerprintWork;
 use self::rmr::RmrWork;
-use crate::algorithm::{Cancel, Classes, Crew};
+use crate::algorithm::{Cancel, Classes};
 use crate::coding::{Individuals, QiColumn, own_values};
 use crate::model::Infeasible;
+use crate::parallel::Crew;
 use crate::spec::{Form, Layout, Spec};
 use crate::table::Block;
 

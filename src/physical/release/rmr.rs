@@ -83,13 +83,14 @@ impl BlockWork for RmrWork {
             spec,
             layout,
             metrics,
+            crew,
             ..
         } = &self.context;
         let individuals = individuals(layout, rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         let domains = learned_of(rows)?;
         let mut encoded =
-            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false)?;
+            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, crew)?;
         encoded.block.set_fingerprints(leaves(&individuals));
 
         let timer = metrics.forming.timer();
