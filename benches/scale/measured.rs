@@ -41,6 +41,10 @@ pub fn measure(job: &Job) -> Result<Measured> {
     } else {
         Command::new(program)
     };
+    if job.pool.is_some() {
+        // As the program does where its memory is limited.
+        command.env("MIMALLOC_PURGE_DELAY", "0");
+    }
     let json = serde_json::to_string(job).map_err(|e| exec_datafusion_err!("{e}"))?;
     let mut child = command
         .args(["--job", &json])

@@ -3,6 +3,7 @@
 //! A thin program over the library `datafusion_anonymize`. Results go to standard output, everything
 //! else to standard error.
 
+mod allocator;
 mod audit;
 mod compare;
 mod demo;
@@ -24,10 +25,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use log::Level;
-use mimalloc::MiMalloc;
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Why a command ended without doing its work; printed as it is.
 type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -23,7 +23,7 @@ use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistr
 use datafusion_cli::pool_type::PoolType;
 
 use crate::stores::Stores;
-use crate::temporary;
+use crate::{allocator, temporary};
 
 /// How many of the largest consumers an out-of-memory error names.
 const TOP_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
@@ -47,6 +47,7 @@ pub async fn session(
     let mut runtime =
         RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(Stores(registry.clone())));
     if let Some(bytes) = limits.memory_bytes {
+        allocator::keep_nothing();
         let pool: Arc<dyn MemoryPool> = match limits.pool {
             PoolType::Fair => Arc::new(TrackConsumersPool::new(
                 FairSpillPool::new(bytes),

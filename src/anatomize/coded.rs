@@ -1,13 +1,13 @@
 //! A block's individuals, from Arrow arrays to codes.
 
-use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::Rows;
 use hashbrown::HashMap;
 
 use super::individuals::{Individuals, Prior};
 use super::learned::Learned;
-use crate::coding::rows;
+use crate::coding::{Numbers, places, rows};
 
 /// A block as [`Method::groups`](super::Method::groups) sees it.
 #[derive(Debug)]
@@ -31,10 +31,7 @@ impl CodedBlock {
     ) -> Result<Self, ArrowError> {
         let columns = qi
             .iter()
-            .map(|column| {
-                let column = rows(std::slice::from_ref(column))?;
-                Ok(Ranks::of(&column, []).codes)
-            })
+            .map(ranks)
             .collect::<Result<Vec<_>, ArrowError>>()?;
         let values = rows(std::slice::from_ref(sensitive))?;
         let ranks = Ranks::of(&values, learned.common.iter().map(|(v, _)| v.as_slice()));
@@ -53,7 +50,17 @@ impl CodedBlock {
     }
 }
 
-/// Values numbered in their order.
+/// The ranks of a column's values, of which a missing one is the first.
+fn ranks(column: &ArrayRef) -> Result<Vec<u32>, ArrowError> {
+    let numbers = Numbers::try_new(column)?;
+    let rows = numbers.rows(column)?;
+    let places = places(numbers.first.len(), |number| rows.row(number as usize));
+    let others = u32::from(column.null_count() > 0);
+    let rank = |number: u32| places.get(number as usize).map_or(0, |at| at + others);
+    Ok(numbers.of.into_iter().map(rank).collect())
+}
+
+/// Values numbered in their order, among others.
 struct Ranks<'a> {
     codes: Vec<u32>,
     ranks: HashMap<&'a [u8], u32>,

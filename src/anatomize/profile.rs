@@ -48,7 +48,7 @@ impl TableProfile {
         let positions = qi
             .iter()
             .zip(kinds)
-            .map(|(column, kind)| Ok(positions(&Keys::try_new(column, *kind)?)))
+            .map(|(column, kind)| positions(column, *kind))
             .collect::<Result<Vec<_>, ArrowError>>()?;
         let columns: Vec<&[u64]> = positions.iter().map(Vec::as_slice).collect();
         self.statistics.update(&columns);
@@ -202,12 +202,13 @@ fn part<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 }
 
 /// The position of each value.
-fn positions(keys: &Keys) -> Vec<u64> {
+fn positions(column: &ArrayRef, kind: Kind) -> Result<Vec<u64>, ArrowError> {
+    let keys = Keys::try_new(column, kind)?;
     let integer = |value: i128| {
         let small = i64::try_from(value).map(position_of_i64);
         small.unwrap_or_else(|_| position_of_bytes(&value.to_be_bytes()))
     };
-    match keys {
+    Ok(match &keys {
         Keys::Integer(values) => values
             .iter()
             .map(|value| value.map_or(MISSING, integer))
@@ -216,13 +217,13 @@ fn positions(keys: &Keys) -> Vec<u64> {
             .iter()
             .map(|value| value.map_or(MISSING, position_of_f64))
             .collect(),
-        Keys::Bytes(rows, _) => (0..keys.len())
-            .map(|i| match keys.is_null(i) {
-                true => MISSING,
-                false => position_of_bytes(rows.row(i).data()),
-            })
-            .collect(),
-    }
+        Keys::Bytes(names) => {
+            let rows = names.rows.iter();
+            let known: Vec<u64> = rows.map(|row| position_of_bytes(row.data())).collect();
+            let position = |number: &u32| known.get(*number as usize).copied().unwrap_or(MISSING);
+            names.numbers.of.iter().map(position).collect()
+        }
+    })
 }
 
 #[cfg(test)]

@@ -6,13 +6,14 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeBinaryArray, ListArray, StructArray,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
-use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use hashbrown::HashMap;
 use unicode_normalization::UnicodeNormalization;
 
+use super::key::Names;
+use super::numbers::{Numbers, places};
 use super::scale::Scale;
-use super::{ColumnCategories, Domain, Domains, Keys, Kind, Ladder, key};
+use super::{ColumnCategories, Domain, Domains, Keys, Kind, Ladder};
 use crate::parallel::Crew;
 use crate::table::{
     Block, Categorical, Fingerprints, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier, Sensitive,
@@ -187,7 +188,7 @@ impl EncodedColumn {
     ) -> Result<Self, ArrowError> {
         let keys = Keys::try_new(column.values(), kind)?;
         let (mut representatives, mut taxonomy) = (vec![], None);
-        let coded = match (ladder, kind) {
+        let coded = match (ladder, &keys) {
             (Some(ladder), _) => {
                 let leaves = ladder.leaves(column.values(), &keys, domain, full)?;
                 let code = |at: usize| Some(leaves.codes[at]).filter(|c| *c != NULL_CODE);
@@ -196,17 +197,17 @@ impl EncodedColumn {
                 let tree = leaves.tree;
                 QuasiIdentifier::Hierarchical(Hierarchical { lo, hi, tree })
             }
-            (None, Kind::Categorical | Kind::Masked) => {
-                let (coded, at) = categorical(column, &keys, step);
+            (None, Keys::Bytes(names)) => {
+                let (coded, at) = categorical(column, names, step);
                 representatives = at;
                 coded
             }
-            (None, Kind::Integer | Kind::Real) => {
-                let (lo, hi) = spans(column, |at| match &keys {
-                    Keys::Integer(values) => values[at].map(|v| domain.code_integer(v)),
-                    Keys::Real(values) => values[at].map(|v| domain.code_real(v)),
-                    Keys::Bytes(..) => None,
-                });
+            (None, Keys::Integer(values)) => {
+                let (lo, hi) = spans(column, |at| values[at].map(|v| domain.code_integer(v)));
+                QuasiIdentifier::Numeric(Numeric { lo, hi, step })
+            }
+            (None, Keys::Real(values)) => {
+                let (lo, hi) = spans(column, |at| values[at].map(|v| domain.code_real(v)));
                 QuasiIdentifier::Numeric(Numeric { lo, hi, step })
             }
         };
@@ -242,31 +243,16 @@ fn spans(column: &QiColumn, code: impl Fn(usize) -> Option<u32>) -> (Vec<u32>, V
 }
 
 /// Codes follow the order of the values, so that sets of codes are published sorted.
-fn categorical(column: &QiColumn, keys: &Keys, step: u64) -> (QuasiIdentifier, Vec<u32>) {
+fn categorical(column: &QiColumn, names: &Names, step: u64) -> (QuasiIdentifier, Vec<u32>) {
     let n = column.individuals();
-    let mut known: HashMap<&[u8], u32> = HashMap::new();
-    let mut found = vec![];
-    let mut arrived = Vec::with_capacity(keys.len());
-    for at in 0..keys.len() {
-        let code = keys.bytes(at).map(|bytes| {
-            *known.entry(bytes).or_insert_with(|| {
-                found.push(at as u32);
-                found.len() as u32 - 1
-            })
-        });
-        arrived.push(code);
+    let Names { numbers, rows, .. } = names;
+    let places = places(numbers.first.len(), |number| rows.row(number as usize));
+    let mut representatives = vec![0; places.len()];
+    for (place, first) in places.iter().zip(&numbers.first) {
+        representatives[*place as usize] = *first;
     }
-    let mut sorted: Vec<u32> = (0..found.len() as u32).collect();
-    sorted.sort_unstable_by_key(|code| keys.bytes(found[*code as usize] as usize));
-    let representatives: Vec<u32> = sorted.iter().map(|code| found[*code as usize]).collect();
-    let mut place = vec![0; found.len()];
-    for (at, code) in (0..).zip(&sorted) {
-        place[*code as usize] = at;
-    }
-    let codes: Vec<u32> = arrived
-        .into_iter()
-        .map(|code| code.map_or(NULL_CODE, |code| place[code as usize]))
-        .collect();
+    let code = |number: &u32| places.get(*number as usize).copied().unwrap_or(NULL_CODE);
+    let codes: Vec<u32> = numbers.of.iter().map(code).collect();
     let mut offsets = vec![0];
     let mut flat = Vec::with_capacity(n);
     for i in 0..n {
@@ -328,67 +314,52 @@ fn fingerprints(
 
 /// A code per sensitive value, and how many values look like another one.
 fn sensitive_codes(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64), ArrowError> {
-    let rows = key::rows(std::slice::from_ref(values))?;
-    let mut exact: HashMap<&[u8], u32> = HashMap::new();
-    let mut first = vec![];
-    let mut codes = Vec::with_capacity(rows.num_rows());
-    for i in 0..rows.num_rows() {
-        if values.is_null(i) {
-            codes.push(NULL_CODE);
-            continue;
-        }
-        let next = exact.len() as u32;
-        let code = *exact.entry(rows.row(i).data()).or_insert(next);
-        if code == next {
-            first.push(i);
-        }
-        codes.push(code);
-    }
-    if *values.data_type() != DataType::Utf8 {
-        return Ok((codes, 0));
-    }
-    let texts = values.as_string::<i32>();
+    let numbers = Numbers::try_new(values)?;
+    let (merged, look_alikes) = merged(&numbers, values, normalize);
+    let code = |number: u32| merged.get(number as usize).copied().unwrap_or(NULL_CODE);
+    Ok((numbers.of.into_iter().map(code).collect(), look_alikes))
+}
+
+/// A code per different value, and how many of them look like another one. With `normalize`, these have the same code.
+fn merged(numbers: &Numbers, values: &ArrayRef, normalize: bool) -> (Vec<u32>, u64) {
+    let different = (0..numbers.first.len() as u32).collect();
+    let Some(texts) = values.as_string_opt::<i32>() else {
+        return (different, 0);
+    };
     let mut folded: HashMap<String, u32> = HashMap::new();
-    let merged: Vec<u32> = first
-        .iter()
-        .map(|i| {
-            let next = folded.len() as u32;
-            *folded.entry(fold(texts.value(*i))).or_insert(next)
-        })
-        .collect();
+    let first = numbers.first.iter();
+    let merged = first.map(|at| {
+        let next = folded.len() as u32;
+        *folded
+            .entry(fold(texts.value(*at as usize)))
+            .or_insert(next)
+    });
+    let merged: Vec<u32> = merged.collect();
     let look_alikes = (merged.len() - folded.len()) as u64;
-    if normalize && look_alikes > 0 {
-        for code in codes.iter_mut().filter(|c| **c != NULL_CODE) {
-            *code = merged[*code as usize];
-        }
-    }
-    Ok((codes, look_alikes))
+    (if normalize { merged } else { different }, look_alikes)
 }
 
 /// The rank of each value in the order of its type, and how many values look like another one. With `normalize`, values
 /// that look alike have the rank of the smallest of them.
 pub fn value_ranks(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64), ArrowError> {
-    let (codes, look_alikes) = sensitive_codes(values, normalize)?;
-    let rows = key::rows(std::slice::from_ref(values))?;
-    let known = codes.iter().filter(|c| **c != NULL_CODE).max();
-    let mut smallest: Vec<u32> = vec![NULL_CODE; known.map_or(0, |c| *c as usize + 1)];
-    for (i, code) in codes.iter().enumerate() {
-        let Some(first) = smallest.get_mut(*code as usize) else {
-            continue;
-        };
-        if *first == NULL_CODE || rows.row(i) < rows.row(*first as usize) {
-            *first = i as u32;
+    let numbers = Numbers::try_new(values)?;
+    let (merged, look_alikes) = merged(&numbers, values, normalize);
+    let rows = numbers.rows(values)?;
+    let row = |number: u32| rows.row(number as usize);
+    let codes = merged.iter().max().map_or(0, |code| *code as usize + 1);
+    let mut smallest: Vec<u32> = vec![NULL_CODE; codes];
+    for (number, code) in (0..).zip(&merged) {
+        let own = &mut smallest[*code as usize];
+        if *own == NULL_CODE || row(number) < row(*own) {
+            *own = number;
         }
     }
-    let mut order: Vec<u32> = (0..smallest.len() as u32).collect();
-    let row = |code: &u32| rows.row(smallest[*code as usize] as usize);
-    order.sort_unstable_by(|a, b| row(a).cmp(&row(b)));
-    let mut rank_of = vec![0; order.len()];
-    for (rank, code) in order.into_iter().enumerate() {
-        rank_of[code as usize] = rank as u32;
-    }
-    let rank = |code: u32| rank_of.get(code as usize).copied().unwrap_or(NULL_CODE);
-    Ok((codes.into_iter().map(rank).collect(), look_alikes))
+    let places = places(codes, |code| row(smallest[code as usize]));
+    let rank = |number: u32| {
+        let code = merged.get(number as usize);
+        code.map_or(NULL_CODE, |code| places[*code as usize])
+    };
+    Ok((numbers.of.into_iter().map(rank).collect(), look_alikes))
 }
 
 /// The form in which two spellings of one value agree.

@@ -7,8 +7,11 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Primitive
 use datafusion::arrow::compute::nullif;
 use datafusion::arrow::datatypes::*;
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
 use serde::{Deserialize, Serialize};
+
+use super::numbers::Numbers;
+use crate::table::NULL_CODE;
 
 /// How a quasi-identifier is measured and generalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,8 +76,36 @@ pub enum Keys {
     Integer(Vec<Option<i128>>),
     /// Keys of a [`Kind::Real`] column.
     Real(Vec<Option<f64>>),
-    /// Keys of a [`Kind::Categorical`] column, with the array they encode (for its NULLs).
-    Bytes(Rows, ArrayRef),
+    /// Keys of a [`Kind::Categorical`] column.
+    Bytes(Names),
+}
+
+/// Keys of names, of which each different one is encoded once.
+#[derive(Debug)]
+pub struct Names {
+    /// Which of them each value is.
+    pub numbers: Numbers,
+    /// The different ones, by number.
+    pub rows: Rows,
+    /// The values.
+    pub column: ArrayRef,
+}
+
+impl Names {
+    fn try_new(column: &ArrayRef) -> Result<Self, ArrowError> {
+        let numbers = Numbers::try_new(column)?;
+        Ok(Self {
+            rows: numbers.rows(column)?,
+            numbers,
+            column: Arc::clone(column),
+        })
+    }
+
+    /// A value that is not missing.
+    pub fn get(&self, i: usize) -> Option<Row<'_>> {
+        let number = self.numbers.of[i];
+        (number != NULL_CODE).then(|| self.rows.row(number as usize))
+    }
 }
 
 impl Keys {
@@ -83,19 +114,7 @@ impl Keys {
         match kind {
             Kind::Integer => Ok(Keys::Integer(integers(array)?)),
             Kind::Real => Ok(Keys::Real(reals(array)?)),
-            Kind::Categorical | Kind::Masked => Ok(Keys::Bytes(
-                rows(std::slice::from_ref(array))?,
-                Arc::clone(array),
-            )),
-        }
-    }
-
-    /// Number of values.
-    pub fn len(&self) -> usize {
-        match self {
-            Keys::Integer(v) => v.len(),
-            Keys::Real(v) => v.len(),
-            Keys::Bytes(rows, _) => rows.num_rows(),
+            Kind::Categorical | Kind::Masked => Ok(Keys::Bytes(Names::try_new(array)?)),
         }
     }
 
@@ -104,15 +123,7 @@ impl Keys {
         match self {
             Keys::Integer(v) => v[i].is_none(),
             Keys::Real(v) => v[i].is_none(),
-            Keys::Bytes(_, array) => array.is_null(i),
-        }
-    }
-
-    /// The bytes of a value that is not missing, in a [`Kind::Categorical`] column.
-    pub fn bytes(&self, i: usize) -> Option<&[u8]> {
-        match self {
-            Keys::Bytes(rows, array) if array.is_valid(i) => Some(rows.row(i).data()),
-            _ => None,
+            Keys::Bytes(names) => names.get(i).is_none(),
         }
     }
 
@@ -121,8 +132,9 @@ impl Keys {
         match self {
             Keys::Integer(v) => v[i].map_or(Key::Null, Key::Integer),
             Keys::Real(v) => v[i].map_or(Key::Null, Key::Real),
-            Keys::Bytes(_, array) if array.is_null(i) => Key::Null,
-            Keys::Bytes(rows, _) => Key::Bytes(rows.row(i).data().to_vec()),
+            Keys::Bytes(names) => names
+                .get(i)
+                .map_or(Key::Null, |row| Key::Bytes(row.data().to_vec())),
         }
     }
 
@@ -131,8 +143,8 @@ impl Keys {
         match (self, key) {
             (Keys::Integer(v), Key::Integer(k)) => v[i].cmp(&Some(*k)),
             (Keys::Real(v), Key::Real(k)) => v[i].map_or(Ordering::Less, |x| x.total_cmp(k)),
-            (Keys::Bytes(rows, array), Key::Bytes(k)) if array.is_valid(i) => {
-                rows.row(i).data().cmp(k.as_slice())
+            (Keys::Bytes(names), Key::Bytes(k)) => {
+                names.get(i).map_or(Ordering::Less, |row| row.data().cmp(k))
             }
             _ if self.is_null(i) && *key == Key::Null => Ordering::Equal,
             _ if self.is_null(i) => Ordering::Less,
@@ -148,7 +160,7 @@ impl Keys {
                 (Some(x), Some(y)) => x.total_cmp(&y),
                 (x, y) => x.is_some().cmp(&y.is_some()),
             },
-            Keys::Bytes(rows, _) => rows.row(a).cmp(&rows.row(b)),
+            Keys::Bytes(names) => names.get(a).cmp(&names.get(b)),
         }
     }
 }

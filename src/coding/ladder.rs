@@ -200,8 +200,8 @@ impl Ladder {
     /// The labels above a value, from fine to coarse, the root left out.
     pub fn labels(&self, keys: &Keys, at: usize) -> Vec<String> {
         match (self, keys) {
-            (Self::Mask(characters), Keys::Bytes(_, array)) if array.is_valid(at) => {
-                let text = array.as_string::<i32>().value(at);
+            (Self::Mask(characters), Keys::Bytes(names)) if names.column.is_valid(at) => {
+                let text = names.column.as_string::<i32>().value(at);
                 masks(text, characters).collect()
             }
             (_, Keys::Integer(keys)) => above(keys[at], self),

@@ -145,7 +145,7 @@ impl EncodedBlock {
                 Keys::Integer(values) => ranks(values.iter().copied()),
                 Keys::Real(values) => ranks(values.iter().map(|v| v.map(in_total_order))),
                 // A numeric column has no bytes.
-                Keys::Bytes(rows, _) => vec![NULL_CODE; rows.num_rows()],
+                Keys::Bytes(names) => vec![NULL_CODE; names.column.len()],
             },
         }
     }

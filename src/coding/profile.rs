@@ -210,17 +210,16 @@ impl Summary {
                     (*lo, *hi) = (lo.min(*v), hi.max(*v));
                 }
             }
-            (Summary::Categories(distinct), Keys::Bytes(rows, _)) => {
-                for i in 0..rows.num_rows() {
-                    if keys.is_null(i) {
-                        distinct.has_null = true;
-                    } else {
-                        distinct.insert(rows.row(i).data());
-                    }
+            (Summary::Categories(distinct), Keys::Bytes(names)) => {
+                distinct.has_null |= names.column.null_count() > 0;
+                for row in &names.rows {
+                    distinct.insert(row.data());
                 }
             }
-            (Summary::Values(values), Keys::Bytes(_, array)) => {
-                for value in array.as_string::<i32>().iter().flatten() {
+            (Summary::Values(values), Keys::Bytes(names)) => {
+                let texts = names.column.as_string::<i32>();
+                for first in &names.numbers.first {
+                    let value = texts.value(*first as usize);
                     if values.len() <= EXACT_VALUES && !values.contains(value) {
                         values.insert(value.to_owned());
                     }

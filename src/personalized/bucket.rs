@@ -7,7 +7,7 @@
 //!        │             buckets within each range              (assign)
 //!        └─ Closeness: dealt like cards to buckets            (close)
 //!        ▼
-//!   buckets with random ids; inside each, every member shows the value of a random one
+//!   buckets; inside each, every member shows the value of a random one
 //! ```
 
 mod assign;
@@ -21,36 +21,13 @@ use crate::algorithm::Cancel;
 /// Stands for "no bucket" and "nobody".
 const NONE: u32 = u32::MAX;
 
-/// The buckets of one attribute. Buckets and their ids are in no order.
+/// The buckets of one attribute, in no order to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buckets {
     bucket_of: Vec<u32>,
     shows: Vec<u32>,
-    ids: Vec<u64>,
     offsets: Vec<u32>,
     members: Vec<u32>,
-}
-
-/// Buckets as two tables that no row connects (Li 2020, Definition 9).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Detached {
-    /// Every owner with the id of its bucket, by id and then by the number of the individual.
-    pub owners: Vec<(u64, u32)>,
-    /// The values of every bucket, by id and then by rank.
-    pub values: Vec<BucketValue>,
-}
-
-/// How often a value occurs in a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BucketValue {
-    /// The id of the bucket.
-    pub bucket: u64,
-    /// The rank of the value.
-    pub rank: u32,
-    /// Somebody who has the value, from whose record it can be read; not necessarily a member of the bucket.
-    pub example: u32,
-    /// Members with that value.
-    pub individuals: u32,
 }
 
 /// The owners of an attribute's secret values, sorted by value.
@@ -190,7 +167,6 @@ impl Drafts {
         Buckets {
             bucket_of,
             shows,
-            ids: random.ids(self.ends.len()),
             offsets,
             members: self.members,
         }
@@ -200,22 +176,17 @@ impl Drafts {
 impl Buckets {
     /// Number of buckets.
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.offsets.len() - 1
     }
 
     /// Whether nobody's value is in a bucket.
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.len() == 0
     }
 
     /// The members of a bucket, as they were put together: not an order to publish.
     pub fn members(&self, bucket: usize) -> &[u32] {
         &self.members[self.offsets[bucket] as usize..self.offsets[bucket + 1] as usize]
-    }
-
-    /// The published id of a bucket: a random number, different within the attribute.
-    pub fn id(&self, bucket: usize) -> u64 {
-        self.ids[bucket]
     }
 
     /// The bucket of an individual's value.
@@ -226,32 +197,9 @@ impl Buckets {
         }
     }
 
-    /// Permuted in place: the published bucket id of an individual, and whose value it shows.
-    pub fn shown(&self, individual: u32) -> Option<(u64, u32)> {
-        let bucket = self.of(individual)?;
-        Some((self.ids[bucket], self.shows[individual as usize]))
-    }
-
-    /// The two tables (individual, bucket) and (bucket, value, count), for those who must not publish false records.
-    pub fn detached(&self, ranks: &[u32]) -> Detached {
-        let mut owners = Vec::with_capacity(self.members.len());
-        let mut values: Vec<BucketValue> = vec![];
-        for bucket in 0..self.len() {
-            let mut members = self.members(bucket).to_vec();
-            owners.extend(members.iter().map(|member| (self.ids[bucket], *member)));
-            members.sort_unstable_by_key(|member| (ranks[*member as usize], *member));
-            for same in members.chunk_by(|a, b| ranks[*a as usize] == ranks[*b as usize]) {
-                values.push(BucketValue {
-                    bucket: self.ids[bucket],
-                    rank: ranks[same[0] as usize],
-                    example: same[0],
-                    individuals: same.len() as u32,
-                });
-            }
-        }
-        owners.sort_unstable();
-        values.sort_unstable_by_key(|value| (value.bucket, value.rank));
-        Detached { owners, values }
+    /// Permuted in place: whose value an individual shows.
+    pub fn shown(&self, individual: u32) -> Option<u32> {
+        self.of(individual).map(|_| self.shows[individual as usize])
     }
 }
 

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A group publishes one tuple of generalized quasi-identifiers. A bucket publishes its members and its values without
-//! saying which belong together: permuted in place, or as two tables ([`Buckets::detached`]).
+//! saying which belong together: permuted in place, or as two tables.
 //!
 //! # Blocks
 //!
@@ -25,7 +25,7 @@
 //!
 //! A block is a random sample of the table, and all of [`anonymize`] runs inside it: a block of similar individuals may
 //! hold too many equal secrets though the table does not. A bucket is valid by itself, so blocks do not disturb each other as
-//! long as no two share a bucket id: the union of two l-unique buckets is not l-unique (docs/papers.md G7). A pattern of
+//! long as no two share a bucket id, which whoever publishes them gives: the union of two l-unique buckets is not l-unique (docs/papers.md G7). A pattern of
 //! fewer than k in its block is small there, whatever other blocks have. A block in which a rule cannot hold is refused, with
 //! the bound that would have worked; [`Frequent`] says how large blocks must be for that not to happen by chance.
 //!
@@ -52,7 +52,7 @@ use std::cmp::Reverse;
 use crate::algorithm::Cancel;
 use crate::parallel::Crew;
 
-pub use bucket::{BucketValue, Buckets, Detached, bucketize};
+pub use bucket::{Buckets, bucketize};
 pub use estimate::{
     Estimate, Hits, count_estimate, hits, relative_error, share_of_bucket, share_of_interval,
     share_of_set, sum_estimate,
@@ -65,8 +65,7 @@ pub use people::{MAX_SEMI_SENSITIVE, Order, People, QiColumn, Rule, SensitiveCol
 pub use refusal::{Attribute, Refusal, Unworkable};
 pub use residual::fewest_possible_values;
 
-use self::people::Seen;
-use self::random::Random;
+use self::group::Set;
 
 /// How local groups are formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,9 +108,6 @@ pub struct Anonymized {
     pub buckets: Vec<Buckets>,
 }
 
-/// The stream of group ids; those of the attributes follow.
-const GROUP_IDS: u64 = 0;
-
 /// Work that does not depend on other work, once it is decided who is published.
 #[derive(Clone, Copy)]
 enum Task {
@@ -124,7 +120,7 @@ enum Task {
 /// The result of a task.
 enum Done {
     Buckets(Buckets),
-    Groups(usize, Vec<Vec<u32>>),
+    Groups(usize, Vec<Set>),
 }
 
 impl Task {
@@ -148,7 +144,7 @@ impl Task {
             Self::Bucketize(at) => {
                 let secret = &people.secrets()[at];
                 let owners = patterns.owners(people, at);
-                let stream = GROUP_IDS + 1 + at as u64;
+                let stream = at as u64;
                 let (attribute, ranks, rule) = (secret.attribute, people.ranks(at), &secret.rule);
                 let buckets = bucketize(attribute, ranks, owners, rule, key, stream, cancel)?;
                 Ok(Done::Buckets(buckets))
@@ -203,16 +199,17 @@ pub fn anonymize(
         }
     }
     sets.sort_unstable_by_key(|(pattern, _)| *pattern);
-    let sets = sets.into_iter();
-    let sets = sets.flat_map(|(at, formed)| formed.into_iter().map(move |members| (at, members)));
-    let sets: Vec<(usize, Vec<u32>)> = sets.collect();
-    let ids = Random::new(key, GROUP_IDS).ids(sets.len());
-    let mut seen = Seen::default();
-    let group = |((at, members), id): ((usize, Vec<u32>), u64)| {
-        let treatments = &patterns.patterns[at].treatments;
-        Group::new(people, treatments, at, members, id, &mut seen)
-    };
-    let groups = sets.into_iter().zip(ids).map(group).collect();
+    let mut groups = vec![];
+    for (pattern, formed) in sets {
+        let treatments = patterns.patterns[pattern].treatments.iter();
+        let blank = treatments.filter(|t| **t == Treatment::Blank).count() as u64;
+        let blank = people.full().saturating_mul(blank);
+        groups.extend(formed.into_iter().map(|set: Set| Group {
+            pattern,
+            members: set.members,
+            loss: set.loss.saturating_add(blank),
+        }));
+    }
     Ok(Anonymized {
         patterns,
         groups,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Attribute, Unworkable};
 use crate::model::Ratio;
-use crate::table::{Block, Fingerprints, NULL_CODE, QuasiIdentifier, Region};
+use crate::table::{Block, Fingerprints, NULL_CODE, QuasiIdentifier, loss_of_two};
 
 /// Most semi-sensitive quasi-identifiers: a pattern of flags is one machine word.
 pub const MAX_SEMI_SENSITIVE: usize = 64;
@@ -90,8 +90,18 @@ pub(super) struct Column {
     pub ranks: Vec<u32>,
     /// The place of whoever has no value, and the number of ranks.
     without: u32,
-    /// Whether a region depends on its smallest and largest rank alone.
-    is_ordered: bool,
+    measure: Measure,
+}
+
+/// How what a set of individuals loses depends on their ranks.
+#[derive(Debug, Clone, Copy)]
+enum Measure {
+    /// On the smallest and the largest.
+    Span,
+    /// On the number of different ones, each but the first of which is a step, where all fit into the bits of a word.
+    Few { step: u64 },
+    /// The same, where they do not.
+    Many { step: u64 },
 }
 
 /// An attribute with secret values.
@@ -240,12 +250,16 @@ impl Column {
         }
         let none = examples.iter().map(|_| []).collect::<Fingerprints>();
         let records = vec![1; examples.len()];
-        let is_ordered = !matches!(values, QuasiIdentifier::Categorical(_));
+        let measure = match values {
+            QuasiIdentifier::Categorical(c) if without <= FEW => Measure::Few { step: c.step },
+            QuasiIdentifier::Categorical(c) => Measure::Many { step: c.step },
+            _ => Measure::Span,
+        };
         Ok(Self {
             block: Block::new(vec![values.select(&examples)], none, records, full),
             ranks,
             without,
-            is_ordered,
+            measure,
         })
     }
 
@@ -254,62 +268,78 @@ impl Column {
         rank.min(self.without)
     }
 
-    /// What individuals with these ranks publish, and whether their values differ; `None` without any.
-    pub fn region(
-        &self,
-        ranks: impl Iterator<Item = u32>,
-        seen: &mut Seen,
-    ) -> Option<(Region, bool)> {
-        if self.is_ordered {
-            let mut span = Span::default();
-            ranks.for_each(|rank| span.add(rank));
-            return self.region_of_span(span);
-        }
-        seen.clear(self.without as usize);
-        let mut region: Option<Region> = None;
-        for rank in ranks {
-            if !seen.insert(rank) {
-                continue;
+    /// What individuals with these ranks lose each, and whether their values differ.
+    pub fn loss(&self, ranks: &[u32], seen: &mut Seen) -> (u64, bool) {
+        match self.measure {
+            Measure::Span => {
+                let mut span = Span::default();
+                ranks.iter().for_each(|rank| span.add(*rank));
+                (self.loss_of_span(span), span.differs())
             }
-            match &mut region {
-                Some(region) => region.include(&self.block, self.example(rank)),
-                None => region = Some(Region::of(&self.block, self.example(rank))),
+            Measure::Few { step } => {
+                let values = ranks.iter().fold(0, |values, rank| values | bit(*rank));
+                (self.loss_of_set(step, values), values.count_ones() > 1)
+            }
+            Measure::Many { step } => {
+                let (missing, distinct) = seen.count(self.without, ranks.iter().copied());
+                let differ = distinct + usize::from(missing) > 1;
+                (self.loss_of_many(step, missing, distinct), differ)
             }
         }
-        region.map(|region| (region, seen.distinct() > 1))
     }
 
     /// What the members of each part of a set lose in this column, each: those for whom `left` holds, and the others.
     pub fn losses_of_parts(&self, ranks: &[u32], left: &[bool], seen: &mut Seen) -> [u64; 2] {
-        let loss = |region: Option<(Region, bool)>| region.map_or(0, |(region, _)| region.loss());
-        if self.is_ordered {
-            let mut spans = [Span::default(), Span::default()];
-            for (rank, left) in ranks.iter().zip(left) {
-                spans[usize::from(!left)].add(*rank);
+        let members = ranks.iter().zip(left);
+        match self.measure {
+            Measure::Span => {
+                let mut spans = [Span::default(); 2];
+                members.for_each(|(rank, left)| spans[usize::from(!left)].add(*rank));
+                spans.map(|span| self.loss_of_span(span))
             }
-            return spans.map(|span| loss(self.region_of_span(span)));
+            Measure::Few { step } => {
+                let mut values = [0; 2];
+                members.for_each(|(rank, left)| values[usize::from(!left)] |= bit(*rank));
+                values.map(|values| self.loss_of_set(step, values))
+            }
+            Measure::Many { step } => [true, false].map(|side| {
+                let own = members.clone().filter(|(_, left)| **left == side);
+                let own = own.map(|(rank, _)| *rank);
+                let (missing, distinct) = seen.count(self.without, own);
+                self.loss_of_many(step, missing, distinct)
+            }),
         }
-        [true, false].map(|side| {
-            let own = ranks.iter().zip(left).filter(|(_, left)| **left == side);
-            loss(self.region(own.map(|(rank, _)| *rank), seen))
-        })
     }
 
-    fn region_of_span(&self, span: Span) -> Option<(Region, bool)> {
-        let (first, differ) = match (span.lo < NULL_CODE, span.missing) {
-            (false, false) => return None,
-            (false, true) => (NULL_CODE, false),
-            (true, missing) => (span.lo, missing || span.lo < span.hi),
-        };
-        let mut region = Region::of(&self.block, self.example(first));
-        if span.lo < span.hi {
-            region.include(&self.block, self.example(span.hi));
+    fn loss_of_span(&self, span: Span) -> u64 {
+        match (span.lo < NULL_CODE, span.missing) {
+            (false, _) => 0,
+            (true, true) => self.block.full(),
+            (true, false) => loss_of_two(&self.block, 0, span.lo, span.hi),
         }
-        if differ && span.missing {
-            region.include(&self.block, self.example(NULL_CODE));
-        }
-        Some((region, differ))
     }
+
+    fn loss_of_set(&self, step: u64, values: u64) -> u64 {
+        let missing = values & bit(NULL_CODE);
+        let distinct = (values ^ missing).count_ones() as usize;
+        self.loss_of_many(step, missing > 0, distinct)
+    }
+
+    fn loss_of_many(&self, step: u64, missing: bool, distinct: usize) -> u64 {
+        match (distinct, missing) {
+            (0, _) => 0,
+            (_, true) => self.block.full(),
+            (distinct, false) => step.saturating_mul(distinct as u64 - 1),
+        }
+    }
+}
+
+/// Ranks that a set of bits has room for, beside a missing one.
+const FEW: u32 = 63;
+
+/// The bit of a rank in a set of few.
+fn bit(rank: u32) -> u64 {
+    1 << rank.min(FEW)
 }
 
 /// The smallest and the largest of some ranks, and whether one is missing.
@@ -331,6 +361,10 @@ impl Default for Span {
 }
 
 impl Span {
+    fn differs(&self) -> bool {
+        self.lo < NULL_CODE && (self.missing || self.lo < self.hi)
+    }
+
     fn add(&mut self, rank: u32) {
         let is_missing = rank == NULL_CODE;
         self.missing |= is_missing;
@@ -344,8 +378,6 @@ impl Span {
 pub(super) struct Seen {
     turn: u32,
     turns: Vec<u32>,
-    missing: u32,
-    distinct: usize,
 }
 
 impl Seen {
@@ -353,31 +385,28 @@ impl Seen {
         if self.turns.len() < ranks {
             self.turns.resize(ranks, 0);
         }
-        self.distinct = 0;
         self.turn = match self.turn.checked_add(1) {
             Some(turn) => turn,
             None => {
                 self.turns.fill(0);
-                self.missing = 0;
                 1
             }
         };
     }
 
-    /// Whether the rank is new in this set.
-    fn insert(&mut self, rank: u32) -> bool {
-        let turn = match self.turns.get_mut(rank as usize) {
-            Some(turn) => turn,
-            None => &mut self.missing,
-        };
-        let new = *turn != self.turn;
-        *turn = self.turn;
-        self.distinct += usize::from(new);
-        new
-    }
-
-    /// Number of different ranks in the last set, a missing value counted as one.
-    pub fn distinct(&self) -> usize {
-        self.distinct
+    /// Whether some of the ranks, all below `ranks`, are missing, and how many different others there are.
+    fn count(&mut self, ranks: u32, set: impl Iterator<Item = u32>) -> (bool, usize) {
+        self.clear(ranks as usize);
+        let (mut missing, mut distinct) = (false, 0);
+        for rank in set {
+            match self.turns.get_mut(rank as usize) {
+                Some(turn) => {
+                    distinct += usize::from(*turn != self.turn);
+                    *turn = self.turn;
+                }
+                None => missing = true,
+            }
+        }
+        (missing, distinct)
     }
 }

@@ -22,7 +22,9 @@ impl StatedDomain {
     /// Whether a value lies in the domain. Missing values do.
     pub fn contains(&self, keys: &Keys, at: usize) -> bool {
         match keys {
-            Keys::Bytes(rows, _) => keys.is_null(at) || self.values.contains(rows.row(at).data()),
+            Keys::Bytes(names) => names
+                .get(at)
+                .is_none_or(|row| self.values.contains(row.data())),
             _ => self.domain.contains(&keys.key(at)),
         }
     }
@@ -69,8 +71,8 @@ fn stated(
     let mut values = HashSet::new();
     let domain = match &keys {
         // Of a categorical column, [a, b] are two values; of a numeric one, smallest and largest.
-        Keys::Bytes(rows, _) => {
-            values.extend(rows.iter().map(|row| row.data().to_vec()));
+        Keys::Bytes(names) => {
+            values.extend(names.rows.iter().map(|row| row.data().to_vec()));
             Domain::Categories(values.len() as u64)
         }
         _ => match (keys.key(0), keys.key(1)) {

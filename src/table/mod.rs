@@ -14,4 +14,4 @@ pub use categories::{Categories, CategoryError, CategoryRow};
 pub use chance::smallest_random_block;
 pub use fingerprint::{Fingerprints, Sensitive};
 pub use hierarchy::{Hierarchy, HierarchyError, ROOT, Taxonomy};
-pub use region::{Cell, Region};
+pub use region::{Cell, Region, loss_of_two};

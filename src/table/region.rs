@@ -159,6 +159,16 @@ impl Region {
     }
 }
 
+/// What each of two individuals loses in one column if both publish the same there.
+pub fn loss_of_two(block: &Block, column: usize, a: u32, b: u32) -> u64 {
+    let column = &block.quasi_identifiers()[column];
+    let mut cell = Cell::of(column, a);
+    if a != b {
+        cell.include(column, b);
+    }
+    cell.loss(column, block.full())
+}
+
 /// What two groups of `(records, loss per record)` lose together when each record then loses `joined`.
 fn joined_distance(joined: u64, a: (u64, u64), b: (u64, u64)) -> u128 {
     u128::from(a.0) * u128::from(joined.saturating_sub(a.1))

@@ -15,10 +15,14 @@ mod natural;
 mod tables;
 mod violation;
 
+use std::cmp::Ordering;
+
+use datafusion::arrow::array::make_comparator;
+use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::error::ArrowError;
 
 use self::tables::Group;
-use super::codes::comparable_rows;
+use super::codes::with_one_nan_and_zero;
 use super::ratio::Ratio;
 
 pub use tables::{Anatomy, AnatomyTable};
@@ -175,11 +179,18 @@ fn require(
 /// How many rows do not come after the one before them by group id and columns. In a table that is sorted by what it
 /// publishes, 0, the order of rows says nothing that the rows do not.
 pub fn rows_out_of_order(table: &AnatomyTable<'_>) -> Result<usize, ArrowError> {
-    let mut columns = vec![table.gid.clone()];
-    columns.extend(table.columns.iter().cloned());
-    let rows = comparable_rows(&columns)?;
-    let pairs = (1..rows.num_rows()).filter(|row| rows.row(row - 1) >= rows.row(*row));
-    Ok(pairs.count())
+    let columns = [table.gid].into_iter().chain(table.columns);
+    let compare = columns
+        .map(|column| {
+            let column = with_one_nan_and_zero(column)?;
+            make_comparator(&column, &column, SortOptions::default())
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let rises = |row: usize| {
+        let mut columns = compare.iter().map(|compare| compare(row - 1, row));
+        columns.find(|order| order.is_ne()) == Some(Ordering::Less)
+    };
+    Ok((1..table.gid.len()).filter(|row| !rises(*row)).count())
 }
 
 #[cfg(test)]

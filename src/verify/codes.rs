@@ -130,7 +130,7 @@ pub fn comparable_rows(columns: &[ArrayRef]) -> Result<Rows, ArrowError> {
 
 /// The array with every NaN made the same NaN and every -0.0 made 0.0, also inside structs and lists: the row
 /// format compares floats by their bits.
-fn with_one_nan_and_zero(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+pub(super) fn with_one_nan_and_zero(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     macro_rules! primitive {
         ($float:ty) => {{
             type Native = <$float as ArrowPrimitiveType>::Native;

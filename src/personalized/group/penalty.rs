@@ -24,17 +24,26 @@ pub(super) fn halve(sets: &mut Sets, set: Range<usize>, k: usize) -> Option<usiz
     if set.len() < 2 * k {
         return None;
     }
+    // Where all members are alike, nothing is lost, now or later.
+    let columns = 0..sets.columns.len();
+    let columns = columns.filter(|column| sets.width(*column, set.clone()).1);
+    let columns: Vec<usize> = columns.collect();
     let mut best: Option<(u128, Vec<bool>)> = None;
-    for column in 0..sets.columns.len() {
-        if let Some(bound) = sets.bound(column, set.clone(), k) {
-            let ranks = sets.ranks(column, set.clone());
+    for column in &columns {
+        if let Some(bound) = sets.bound(*column, set.clone(), k) {
+            let ranks = sets.ranks(*column, set.clone());
             let left = ranks.iter().map(|rank| *rank < bound).collect();
-            offer(&mut best, sets, set.clone(), left);
+            offer(&mut best, sets, &columns, set.clone(), left);
         }
     }
     if best.is_none() || set.len() <= k.saturating_mul(SEED_SETS) {
-        let left = between_seeds(sets, set.clone(), k)?;
-        offer(&mut best, sets, set.clone(), left);
+        let part = Part {
+            sets,
+            columns: &columns,
+            set: set.clone(),
+        };
+        let left = part.between_seeds(k)?;
+        offer(&mut best, sets, &columns, set.clone(), left);
     }
     best.map(|(_, left)| sets.separate(set, &left))
 }
@@ -43,13 +52,14 @@ pub(super) fn halve(sets: &mut Sets, set: Range<usize>, k: usize) -> Option<usiz
 fn offer(
     best: &mut Option<(u128, Vec<bool>)>,
     sets: &mut Sets,
+    columns: &[usize],
     set: Range<usize>,
     left: Vec<bool>,
 ) {
     let size = left.iter().filter(|l| **l).count();
     let (mut left_loss, mut right_loss) = (0, 0);
-    for column in 0..sets.columns.len() {
-        let [of_left, of_right] = sets.losses_of_parts(column, set.clone(), &left);
+    for column in columns {
+        let [of_left, of_right] = sets.losses_of_parts(*column, set.clone(), &left);
         left_loss += u128::from(of_left);
         right_loss += u128::from(of_right);
     }
@@ -59,102 +69,104 @@ fn offer(
     }
 }
 
-/// Gives every member to the seed whose side loses less by it; `None` if all members are alike.
-fn between_seeds(sets: &Sets, set: Range<usize>, k: usize) -> Option<Vec<bool>> {
-    let (a, b) = seeds(sets, &set)?;
-    let (mut left, mut right) = (Side::new(sets, &set, a), Side::new(sets, &set, b));
-    for at in (0..set.len()).filter(|at| ![a, b].contains(at)) {
-        let to_left = left.added_loss(sets, &set, at);
-        let to_right = right.added_loss(sets, &set, at);
-        // A tie goes to the smaller side.
-        if (to_left, left.members.len()) <= (to_right, right.members.len()) {
-            left.add(sets, &set, at);
-        } else {
-            right.add(sets, &set, at);
-        }
-    }
-    left.fill_up(sets, &set, &mut right, k);
-    right.fill_up(sets, &set, &mut left, k);
-    let mut is_left = vec![false; set.len()];
-    for at in left.members {
-        is_left[at] = true;
-    }
-    Some(is_left)
+/// A set that is divided between two of its members, by the columns in which they differ. Members are places in it.
+struct Part<'a> {
+    sets: &'a Sets<'a>,
+    columns: &'a [usize],
+    set: Range<usize>,
 }
 
-/// Two members far from each other, by their places in the set; `None` if all are alike.
-fn seeds(sets: &Sets, set: &Range<usize>) -> Option<(usize, usize)> {
-    // Members stand in random order.
-    let (mut a, mut b) = (0, 0);
-    for _ in 0..SEED_ROUNDS {
-        let seed = Side::new(sets, set, b);
-        let mut farthest = (0, b);
-        for at in 0..set.len() {
-            let distance = seed.added_loss(sets, set, at);
-            if distance > farthest.0 {
-                farthest = (distance, at);
+impl Part<'_> {
+    /// Gives every member to the seed whose side loses less by it; `None` if all members are alike.
+    fn between_seeds(&self, k: usize) -> Option<Vec<bool>> {
+        let (a, b) = self.seeds()?;
+        let (mut left, mut right) = (self.side(a), self.side(b));
+        for at in (0..self.set.len()).filter(|at| ![a, b].contains(at)) {
+            let (to_left, to_right) = (self.added_loss(&left, at), self.added_loss(&right, at));
+            // A tie goes to the smaller side.
+            let is_left = (to_left, left.members.len()) <= (to_right, right.members.len());
+            let side = if is_left { &mut left } else { &mut right };
+            for ((column, example), region) in self.examples(at).zip(&mut side.regions) {
+                region.include(&self.sets.columns[column].block, example);
             }
+            side.members.push(at);
         }
-        if farthest.0 == 0 {
-            return None;
+        self.fill_up(&mut left, &mut right, k);
+        self.fill_up(&mut right, &mut left, k);
+        let mut is_left = vec![false; self.set.len()];
+        for at in left.members {
+            is_left[at] = true;
         }
-        (a, b) = (b, farthest.1);
+        Some(is_left)
     }
-    Some((a, b))
-}
 
-/// A part that grows around its seed. Members are places in the set.
-struct Side {
-    regions: Vec<Region>,
-    members: Vec<usize>,
-}
+    /// Two members far from each other; `None` if all are alike.
+    fn seeds(&self) -> Option<(usize, usize)> {
+        // Members stand in random order.
+        let (mut a, mut b) = (0, 0);
+        for _ in 0..SEED_ROUNDS {
+            let seed = self.side(b);
+            let mut farthest = (0, b);
+            for at in 0..self.set.len() {
+                let distance = self.added_loss(&seed, at);
+                if distance > farthest.0 {
+                    farthest = (distance, at);
+                }
+            }
+            if farthest.0 == 0 {
+                return None;
+            }
+            (a, b) = (b, farthest.1);
+        }
+        Some((a, b))
+    }
 
-impl Side {
-    fn new(sets: &Sets, set: &Range<usize>, seed: usize) -> Self {
-        let region = |(at, example): (usize, u32)| Region::of(&sets.columns[at].block, example);
-        Self {
-            regions: examples(sets, set, seed).enumerate().map(region).collect(),
+    fn side(&self, seed: usize) -> Side {
+        let region =
+            |(column, example): (usize, u32)| Region::of(&self.sets.columns[column].block, example);
+        Side {
+            regions: self.examples(seed).map(region).collect(),
             members: vec![seed],
         }
     }
 
-    /// What all members and the new one lose more when it joins.
-    fn added_loss(&self, sets: &Sets, set: &Range<usize>, member: usize) -> u128 {
-        let examples = examples(sets, set, member).enumerate();
+    /// What all members of a side and the new one lose more when it joins.
+    fn added_loss(&self, side: &Side, member: usize) -> u128 {
+        let examples = self.examples(member).zip(&side.regions);
         examples
-            .map(|(at, example)| self.regions[at].distance_to(&sets.columns[at].block, example))
+            .map(|((column, example), region)| {
+                region.distance_to(&self.sets.columns[column].block, example)
+            })
             .sum()
     }
 
-    fn add(&mut self, sets: &Sets, set: &Range<usize>, member: usize) {
-        for (at, example) in examples(sets, set, member).enumerate() {
-            self.regions[at].include(&sets.columns[at].block, example);
-        }
-        self.members.push(member);
-    }
-
     /// Takes the nearest members of the other side until this one has `k`.
-    fn fill_up(&mut self, sets: &Sets, set: &Range<usize>, other: &mut Side, k: usize) {
-        let missing = k.saturating_sub(self.members.len());
+    fn fill_up(&self, side: &mut Side, other: &mut Side, k: usize) {
+        let missing = k.saturating_sub(side.members.len());
         if missing == 0 {
             return;
         }
-        let distance = |member: &usize| (self.added_loss(sets, set, *member), *member);
+        let distance = |member: &usize| (self.added_loss(side, *member), *member);
         let mut near: Vec<(u128, usize)> = other.members.iter().map(distance).collect();
         near.sort_unstable();
         let keep = near.split_off(missing.min(near.len()));
-        self.members
+        side.members
             .extend(near.into_iter().map(|(_, member)| member));
         other.members = keep.into_iter().map(|(_, member)| member).collect();
     }
+
+    /// Per column somebody with the value of a member.
+    fn examples(&self, member: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let at = self.set.start + member;
+        self.columns.iter().map(move |column| {
+            let rank = self.sets.ranks(*column, at..at + 1)[0];
+            (*column, self.sets.columns[*column].example(rank))
+        })
+    }
 }
 
-/// Per column somebody with the value of a member.
-fn examples<'a>(
-    sets: &'a Sets,
-    set: &Range<usize>,
-    member: usize,
-) -> impl Iterator<Item = u32> + 'a {
-    let at = set.start + member;
-    (0..sets.columns.len()).map(move |c| sets.columns[c].example(sets.ranks(c, at..at + 1)[0]))
+/// A part that grows around its seed.
+struct Side {
+    regions: Vec<Region>,
+    members: Vec<usize>,
 }

@@ -18,6 +18,15 @@ pub(super) struct Sets<'a> {
     right: Vec<u32>,
 }
 
+/// A set that stays whole.
+#[derive(Debug)]
+pub struct Set {
+    /// The individuals, in the order of their numbers.
+    pub members: Vec<u32>,
+    /// What each of them loses in all columns.
+    pub loss: u64,
+}
+
 impl<'a> Sets<'a> {
     pub fn new(columns: Vec<&'a Column>, members: Vec<u32>) -> Self {
         let of = |column: &&Column| members.iter().map(|m| column.ranks[*m as usize]).collect();
@@ -37,7 +46,7 @@ impl<'a> Sets<'a> {
         mut self,
         cancel: &Cancel,
         mut halve: impl FnMut(&mut Self, Range<usize>) -> Option<usize>,
-    ) -> Result<Vec<Vec<u32>>, Cancelled> {
+    ) -> Result<Vec<Set>, Cancelled> {
         let mut groups = vec![];
         let whole = 0..self.members.len();
         let mut open = Vec::from([whole]);
@@ -49,7 +58,14 @@ impl<'a> Sets<'a> {
                     open.push(set.start..set.start + left);
                 }
                 None if set.is_empty() => {}
-                None => groups.push(self.members[set].to_vec()),
+                None => {
+                    let columns = 0..self.columns.len();
+                    let losses = columns.map(|column| self.width(column, set.clone()).0);
+                    let loss = losses.fold(0, u64::saturating_add);
+                    let mut members = self.members[set].to_vec();
+                    members.sort_unstable();
+                    groups.push(Set { members, loss });
+                }
             }
         }
         Ok(groups)
@@ -62,9 +78,7 @@ impl<'a> Sets<'a> {
 
     /// The loss of a set in one column, and whether its values differ there.
     pub fn width(&mut self, column: usize, set: Range<usize>) -> (u64, bool) {
-        let ranks = self.ranks[column][set].iter().copied();
-        let region = self.columns[column].region(ranks, &mut self.seen);
-        region.map_or((0, false), |(region, differ)| (region.loss(), differ))
+        self.columns[column].loss(&self.ranks[column][set], &mut self.seen)
     }
 
     /// What the members of each part of a set lose in one column, each.

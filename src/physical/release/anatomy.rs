@@ -137,18 +137,16 @@ impl AnatomyWork {
     ) -> Result<()> {
         let failed = |what: String| self.context.failed(&what);
         let views: Vec<AnatomyTable<'_>> = tables.iter().map(Table::view).collect();
-        for table in &views {
-            match verify::rows_out_of_order(table)? {
-                0 => {}
-                rows => return Err(failed(format!("{rows} rows are out of order"))),
-            }
-        }
         let Some((values, sub_tables)) = views.split_last() else {
             return Err(failed("there is no table".to_owned()));
         };
         let (known, counts, others) = prior(learned, sensitive, whole)?;
         let anatomy = Anatomy::with_prior(sub_tables, *values, &known, &counts)?
             .and_others(others, learned.most_of_others);
+        match anatomy.rows_out_of_order() {
+            0 => {}
+            rows => return Err(failed(format!("{rows} rows are out of order"))),
+        }
         let bounds =
             bounds(&self.ask).ok_or_else(|| failed("a bound cannot be read".to_owned()))?;
         let attained =

@@ -134,13 +134,11 @@ impl BlockWork for BucketWork {
             })
             .collect();
         let detached = spec.output() == Output::Detached;
-        let published = attributes
-            .iter()
-            .map(|attribute| match detached {
-                false => attribute.permuted(&groups.who),
-                true => attribute.detached(&groups.who),
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let published = crew.each(attributes.iter().collect(), |attribute| match detached {
+            false => attribute.permuted(&groups.who),
+            true => attribute.detached(&groups.who),
+        });
+        let published = published.into_iter().collect::<Result<Vec<_>, _>>()?;
 
         let timer = metrics.verifying.timer();
         self.verify(&groups, &published)?;
@@ -436,7 +434,7 @@ impl Attribute<'_> {
 
     /// Each row shows the value of a random member of its bucket.
     fn permuted(&self, who: &[u32]) -> Result<AttributeColumns, ArrowError> {
-        let donor = |i: &u32| self.buckets.shown(*i).map(|(_, donor)| donor);
+        let donor = |i: &u32| self.buckets.shown(*i);
         let donors: UInt32Array = who.iter().map(donor).collect();
         Ok(AttributeColumns {
             bucketized: take(&self.values, &donors, None)?,

@@ -33,6 +33,8 @@ pub struct Anatomy {
     most_of_others: u64,
     /// Codes of sensitive values, the most frequent of the whole table first.
     by_frequency: Vec<u32>,
+    /// Rows that do not come after the one before them in their table.
+    out_of_order: usize,
     pub(super) faults: Faults,
 }
 
@@ -76,6 +78,12 @@ impl Anatomy {
         Self::read(sub_tables, sensitive, Some((values, counts)))
     }
 
+    /// How many rows of all tables do not come after the one before them by group id and columns. Where the tables are
+    /// sorted by what they publish, 0, the order of rows says nothing that the rows do not.
+    pub fn rows_out_of_order(&self) -> usize {
+        self.out_of_order
+    }
+
     /// Says that the whole table has further individuals, with values that no group has: `individuals` of them, and
     /// `most` with the most frequent of these values.
     pub fn and_others(mut self, individuals: u64, most: u64) -> Self {
@@ -101,6 +109,7 @@ impl Anatomy {
             whole: 0,
             most_of_others: 0,
             by_frequency: vec![],
+            out_of_order: 0,
             faults: Faults::default(),
         };
         let mut start = 0;
@@ -131,7 +140,9 @@ impl Anatomy {
             return invalid("verify: columns of an anatomized table differ in length".to_owned());
         }
         // Rows that come one after the other in their order are all different.
-        if rows_out_of_order(table)? > 0 {
+        let out_of_order = rows_out_of_order(table)?;
+        self.out_of_order += out_of_order;
+        if out_of_order > 0 {
             let mut columns = vec![table.gid.clone()];
             columns.extend(table.columns.iter().cloned());
             let (_, different) = codes(&columns)?;

@@ -1,0 +1,134 @@
+//! Numbers for the different values of a column, in the order in which they come.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::*;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::row::Rows;
+use hashbrown::HashMap;
+
+use super::key::rows;
+use crate::table::NULL_CODE;
+
+/// The values of a column as numbers.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The number of each value; [`NULL_CODE`] where it is missing.
+    pub of: Vec<u32>,
+    /// Where each number was seen first.
+    pub first: Vec<u32>,
+}
+
+impl Numbers {
+    /// Numbers the values of a column. Texts and whole numbers are compared as they are, others in Arrow's row format.
+    pub fn try_new(column: &ArrayRef) -> Result<Self, ArrowError> {
+        macro_rules! whole {
+            ($type:ty) => {{
+                let values = column.as_primitive::<$type>();
+                Self::by(values.iter())
+            }};
+        }
+        Ok(match column.data_type() {
+            DataType::Utf8 => Self::by(column.as_string::<i32>().iter()),
+            DataType::Int8 => whole!(Int8Type),
+            DataType::Int16 => whole!(Int16Type),
+            DataType::Int32 => whole!(Int32Type),
+            DataType::Int64 => whole!(Int64Type),
+            DataType::UInt8 => whole!(UInt8Type),
+            DataType::UInt16 => whole!(UInt16Type),
+            DataType::UInt32 => whole!(UInt32Type),
+            DataType::UInt64 => whole!(UInt64Type),
+            _ => {
+                let rows = rows(std::slice::from_ref(column))?;
+                Self::by((0..column.len()).map(|i| column.is_valid(i).then(|| rows.row(i))))
+            }
+        })
+    }
+
+    fn by<T: Hash + Eq + Copy>(values: impl Iterator<Item = Option<T>>) -> Self {
+        let mut known: HashMap<T, u32> = HashMap::new();
+        let (mut of, mut first) = (Vec::with_capacity(values.size_hint().0), vec![]);
+        let mut last = None;
+        for (at, value) in (0..).zip(values) {
+            let number = match (value, last) {
+                (None, _) => NULL_CODE,
+                (Some(value), Some((before, number))) if value == before => number,
+                (Some(value), _) => {
+                    let number = *known.entry(value).or_insert_with(|| {
+                        first.push(at);
+                        first.len() as u32 - 1
+                    });
+                    last = Some((value, number));
+                    number
+                }
+            };
+            of.push(number);
+        }
+        Self { of, first }
+    }
+
+    /// The different values, by number.
+    pub fn values(&self, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let first: ArrayRef = Arc::new(UInt32Array::from(self.first.clone()));
+        take(column, &first, None)
+    }
+
+    /// The same in Arrow's row format.
+    pub fn rows(&self, column: &ArrayRef) -> Result<Rows, ArrowError> {
+        rows(&[self.values(column)?])
+    }
+}
+
+/// The place of each of some items among all of them in their order.
+pub fn places<K: Ord>(items: usize, key: impl Fn(u32) -> K) -> Vec<u32> {
+    let mut sorted: Vec<u32> = (0..items as u32).collect();
+    sorted.sort_unstable_by(|a, b| key(*a).cmp(&key(*b)));
+    let mut places = vec![0; items];
+    for (place, item) in (0..).zip(sorted) {
+        places[item as usize] = place;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Date32Array, Float64Array, Int64Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn values_are_numbered_as_they_come() {
+        let texts = vec![Some("b"), None, Some("b"), Some("a"), Some(""), Some("b")];
+        let numbers = vec![Some(7), None, Some(7), Some(-7), Some(0), Some(7)];
+        let reals = numbers.iter().map(|n| n.map(f64::from));
+        let days = numbers.iter().copied();
+        let columns: [ArrayRef; 4] = [
+            Arc::new(StringArray::from(texts)),
+            Arc::new(
+                numbers
+                    .iter()
+                    .map(|n| n.map(i64::from))
+                    .collect::<Int64Array>(),
+            ),
+            Arc::new(reals.collect::<Float64Array>()),
+            Arc::new(days.collect::<Date32Array>()),
+        ];
+        for column in columns {
+            let numbers = Numbers::try_new(&column).unwrap();
+            assert_eq!(numbers.of, [0, NULL_CODE, 0, 1, 2, 0]);
+            assert_eq!(numbers.first, [0, 3, 4]);
+            let rows = numbers.rows(&column).unwrap();
+            let places = places(3, |number| rows.row(number as usize));
+            let smallest = places.iter().position(|place| *place == 0).unwrap();
+            let expected = if column.data_type() == &DataType::Utf8 {
+                2
+            } else {
+                1
+            };
+            assert_eq!(smallest, expected);
+        }
+    }
+}
