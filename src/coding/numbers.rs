@@ -33,6 +33,7 @@ impl Numbers {
         }
         Ok(match column.data_type() {
             DataType::Utf8 => Self::by(column.as_string::<i32>().iter()),
+            DataType::Utf8View => Self::by(column.as_string_view().iter()),
             DataType::Int8 => whole!(Int8Type),
             DataType::Int16 => whole!(Int16Type),
             DataType::Int32 => whole!(Int32Type),
@@ -95,7 +96,9 @@ pub fn places<K: Ord>(items: usize, key: impl Fn(u32) -> K) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Date32Array, Float64Array, Int64Array, StringArray};
+    use datafusion::arrow::array::{
+        Date32Array, Float64Array, Int64Array, StringArray, StringViewArray,
+    };
 
     use super::*;
 
@@ -105,8 +108,9 @@ mod tests {
         let numbers = vec![Some(7), None, Some(7), Some(-7), Some(0), Some(7)];
         let reals = numbers.iter().map(|n| n.map(f64::from));
         let days = numbers.iter().copied();
-        let columns: [ArrayRef; 4] = [
-            Arc::new(StringArray::from(texts)),
+        let columns: [ArrayRef; 5] = [
+            Arc::new(StringArray::from(texts.clone())),
+            Arc::new(StringViewArray::from(texts)),
             Arc::new(
                 numbers
                     .iter()
@@ -123,11 +127,7 @@ mod tests {
             let rows = numbers.rows(&column).unwrap();
             let places = places(3, |number| rows.row(number as usize));
             let smallest = places.iter().position(|place| *place == 0).unwrap();
-            let expected = if column.data_type() == &DataType::Utf8 {
-                2
-            } else {
-                1
-            };
+            let expected = if column.data_type().is_string() { 2 } else { 1 };
             assert_eq!(smallest, expected);
         }
     }

@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 };
 use hashbrown::HashSet;
 
+use crate::coding::Numbers;
 use crate::generalized::Form;
 
 /// The function, for plans.
@@ -100,19 +101,20 @@ impl Values {
             }
             _ => cast(array, &self.value)?,
         };
+        let values = Numbers::try_new(&array)?.values(&array)?;
         let rows = self
             .converter
-            .convert_columns(std::slice::from_ref(&array))?;
+            .convert_columns(std::slice::from_ref(&values))?;
         let mut fresh: Vec<u32> = vec![];
-        for (i, row) in rows.iter().enumerate() {
-            if array.is_valid(i) && !self.seen.contains(row.data()) {
+        for (i, row) in (0..).zip(&rows) {
+            if !self.seen.contains(row.data()) {
                 self.bytes += row.data().len();
                 self.seen.insert(row.data().into());
-                fresh.push(i as u32);
+                fresh.push(i);
             }
         }
         if !fresh.is_empty() {
-            let part = take(&array, &UInt32Array::from(fresh), None)?;
+            let part = take(&values, &UInt32Array::from(fresh), None)?;
             self.bytes += part.get_array_memory_size();
             self.parts.push(part);
         }
