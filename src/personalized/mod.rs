@@ -144,7 +144,7 @@ impl Task {
             Self::Bucketize(at) => {
                 let secret = &people.secrets()[at];
                 let owners = patterns.owners(people, at);
-                let stream = at as u64;
+                let stream = 1 + at as u64;
                 let (attribute, ranks, rule) = (secret.attribute, people.ranks(at), &secret.rule);
                 let buckets = bucketize(attribute, ranks, owners, rule, key, stream, cancel)?;
                 Ok(Done::Buckets(buckets))

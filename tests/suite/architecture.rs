@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 const RULES: &[(&str, &[&str], bool)] = &[
     ("table", &[], false),
     ("model", &["table"], false),
-    ("algorithm", &["model", "table"], false),
-    ("anatomize", &["algorithm", "coding", "model"], false),
+    ("algorithm", &["model", "parallel", "table"], false),
+    (
+        "anatomize",
+        &["algorithm", "coding", "model", "table"],
+        false,
+    ),
     ("fingerprint", &["algorithm", "model", "table"], false),
     (
         "personalized",
