@@ -86,7 +86,7 @@ impl Numbers {
 /// The place of each of some items among all of them in their order.
 pub fn places<K: Ord>(items: usize, key: impl Fn(u32) -> K) -> Vec<u32> {
     let mut sorted: Vec<u32> = (0..items as u32).collect();
-    sorted.sort_unstable_by(|a, b| key(*a).cmp(&key(*b)));
+    sorted.sort_unstable_by_key(|item| key(*item));
     let mut places = vec![0; items];
     for (place, item) in (0..).zip(sorted) {
         places[item as usize] = place;
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn values_are_numbered_as_they_come() {
         let texts = vec![Some("b"), None, Some("b"), Some("a"), Some(""), Some("b")];
-        let numbers = vec![Some(7), None, Some(7), Some(-7), Some(0), Some(7)];
+        let numbers = [Some(7), None, Some(7), Some(-7), Some(0), Some(7)];
         let reals = numbers.iter().map(|n| n.map(f64::from));
         let days = numbers.iter().copied();
         let columns: [ArrayRef; 5] = [
