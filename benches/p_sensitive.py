@@ -94,9 +94,10 @@ def exponent(smaller, larger):
 
 def in_a_pool(folder, table, megabytes):
     """The same rows from a limited pool, whose sorts spill."""
-    query = f"COPY ({release(table, 'census_income', CENSUS, ', seed => 1')}) TO '{folder}/{{}}.parquet' STORED AS PARQUET"
-    run(query.format("all"))
-    seconds, memory = run(query.format("limited"), "-m", f"{megabytes}m")
+    query = release(table, "census_income", CENSUS, ", seed => 1")
+    copy = lambda name: f"COPY ({query}) TO '{folder}/{name}.parquet' STORED AS PARQUET"
+    run(copy("all"))
+    seconds, memory = run(copy("limited"), "-m", f"{megabytes}m", "--mem-pool-type", "fair")
     both = [f"SELECT * FROM '{folder}/{name}.parquet'" for name in ("all", "limited")]
     different = number(f"SELECT count(*) FROM (({both[0]} EXCEPT {both[1]}) UNION ALL ({both[1]} EXCEPT {both[0]}))")
     print(f"  in a pool of {megabytes} MB: {seconds:.2f} s, {memory:.0f} MB at peak, {different:.0f} rows differ", flush=True)
