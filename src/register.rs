@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::common::config::{ConfigNonZeroUsize, ExecutionOptions};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::AnalyzerRule;
@@ -23,6 +24,10 @@ use crate::spec::FUNCTIONS;
 ///
 /// The context's query planner is replaced by [`AnonymizeQueryPlanner`]. If it has one of its own, compose it with
 /// [`AnonymizePlanner`](crate::AnonymizePlanner) and set it again after this call.
+///
+/// One setting is changed where it has its default: `datafusion.execution.max_spill_file_size_bytes` is 1, so that a
+/// shuffle which spills writes each batch to a file of its own. With larger files it can wait for itself forever
+/// (apache/datafusion#24883, DataFusion 55.2).
 pub fn register_all(ctx: &SessionContext) -> Result<()> {
     let state = ctx.state_ref();
     let built = with_everything(state.read().clone())?;
@@ -42,7 +47,12 @@ impl SessionStateBuilderExt for SessionStateBuilder {
     }
 }
 
-fn with_everything(state: SessionState) -> Result<SessionState> {
+fn with_everything(mut state: SessionState) -> Result<SessionState> {
+    let execution = &mut state.config_mut().options_mut().execution;
+    let default = ExecutionOptions::default().max_spill_file_size_bytes;
+    if execution.max_spill_file_size_bytes == default {
+        execution.max_spill_file_size_bytes = ConfigNonZeroUsize::try_new(1)?;
+    }
     let mut rules = state.analyzer().rules.clone();
     if !rules
         .iter()

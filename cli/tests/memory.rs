@@ -29,8 +29,6 @@ struct Scale {
     batch_size: &'static str,
     /// What a sort keeps for merging, in bytes.
     reserve: &'static str,
-    /// After how many milliseconds the allocator gives back what is free: at once, where a few MB count.
-    purge_delay: &'static str,
     calls: Vec<&'static str>,
 }
 
@@ -43,7 +41,6 @@ impl Scale {
                 pool: 256,
                 batch_size: "2048",
                 reserve: "2000000",
-                purge_delay: "10",
                 calls: CALLS.to_vec(),
             };
         }
@@ -58,7 +55,6 @@ impl Scale {
             pool: 24,
             batch_size: "1024",
             reserve: "500000",
-            purge_delay: "0",
             calls: some.into_iter().filter_map(called).collect(),
         }
     }
@@ -166,8 +162,7 @@ fn run(folder: &Path, sql: &str, scale: &Scale, limited: bool) -> Seen {
             .env(
                 "DATAFUSION_EXECUTION_SORT_SPILL_RESERVATION_BYTES",
                 scale.reserve,
-            )
-            .env("MIMALLOC_PURGE_DELAY", scale.purge_delay);
+            );
     }
     command.args(["-c", &wards(), "-c", sql]);
     let mut child = command.spawn().expect("start");

@@ -251,8 +251,7 @@ fn categorical(column: &QiColumn, names: &Names, step: u64) -> (QuasiIdentifier,
     for (place, first) in places.iter().zip(&numbers.first) {
         representatives[*place as usize] = *first;
     }
-    let code = |number: &u32| places.get(*number as usize).copied().unwrap_or(NULL_CODE);
-    let codes: Vec<u32> = numbers.of.iter().map(code).collect();
+    let codes = numbers.placed(&places);
     let mut offsets = vec![0];
     let mut flat = Vec::with_capacity(n);
     for i in 0..n {
@@ -316,8 +315,7 @@ fn fingerprints(
 fn sensitive_codes(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64), ArrowError> {
     let numbers = Numbers::try_new(values)?;
     let (merged, look_alikes) = merged(&numbers, values, normalize);
-    let code = |number: u32| merged.get(number as usize).copied().unwrap_or(NULL_CODE);
-    Ok((numbers.of.into_iter().map(code).collect(), look_alikes))
+    Ok((numbers.placed(&merged), look_alikes))
 }
 
 /// A code per different value, and how many of them look like another one. With `normalize`, these have the same code.
@@ -355,11 +353,8 @@ pub fn value_ranks(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64)
         }
     }
     let places = places(codes, |code| row(smallest[code as usize]));
-    let rank = |number: u32| {
-        let code = merged.get(number as usize);
-        code.map_or(NULL_CODE, |code| places[*code as usize])
-    };
-    Ok((numbers.of.into_iter().map(rank).collect(), look_alikes))
+    let ranks: Vec<u32> = merged.iter().map(|code| places[*code as usize]).collect();
+    Ok((numbers.placed(&ranks), look_alikes))
 }
 
 /// The form in which two spellings of one value agree.

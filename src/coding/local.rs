@@ -9,9 +9,9 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
-use hashbrown::HashMap;
 
 use super::generalize::generalize;
+use super::numbers::{Numbers, places};
 use super::publish::{Class, hex};
 use super::{EncodedBlock, Individuals, Keys, Kind, Ladder};
 use crate::parallel::Crew;
@@ -142,8 +142,8 @@ impl EncodedBlock {
             }
             QuasiIdentifier::Hierarchical(coded) => coded.lo.clone(),
             QuasiIdentifier::Numeric(_) => match &self.keys[column] {
-                Keys::Integer(values) => ranks(values.iter().copied()),
-                Keys::Real(values) => ranks(values.iter().map(|v| v.map(in_total_order))),
+                Keys::Integer(values) => ranks(values, |value| value),
+                Keys::Real(values) => ranks(values, in_total_order),
                 // A numeric column has no bytes.
                 Keys::Bytes(names) => vec![NULL_CODE; names.column.len()],
             },
@@ -152,25 +152,10 @@ impl EncodedBlock {
 }
 
 /// The rank of each value among the different ones; a missing one has [`NULL_CODE`].
-fn ranks<T: Ord + Hash + Copy>(values: impl Iterator<Item = Option<T>>) -> Vec<u32> {
-    // Numbered first, so that only different values are sorted.
-    let mut known: HashMap<T, u32> = HashMap::new();
-    let mut different = vec![];
-    let mut number = |value| {
-        *known.entry(value).or_insert_with(|| {
-            different.push(value);
-            different.len() as u32 - 1
-        })
-    };
-    let numbers: Vec<Option<u32>> = values.map(|value| value.map(&mut number)).collect();
-    let mut sorted: Vec<u32> = (0..different.len() as u32).collect();
-    sorted.sort_unstable_by_key(|number| different[*number as usize]);
-    let mut rank_of = vec![0; sorted.len()];
-    for (rank, number) in (0..).zip(sorted) {
-        rank_of[number as usize] = rank;
-    }
-    let rank = |number: Option<u32>| number.map_or(NULL_CODE, |n| rank_of[n as usize]);
-    numbers.into_iter().map(rank).collect()
+fn ranks<V: Copy, T: Ord + Hash + Copy>(values: &[Option<V>], key: impl Fn(V) -> T) -> Vec<u32> {
+    let numbers = Numbers::by(values.iter().map(|value| value.map(&key)));
+    let first = |number: u32| values[numbers.first[number as usize] as usize].map(&key);
+    numbers.placed(&places(numbers.first.len(), first))
 }
 
 /// The number whose order is that of [`f64::total_cmp`].

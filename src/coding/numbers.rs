@@ -49,7 +49,8 @@ impl Numbers {
         })
     }
 
-    fn by<T: Hash + Eq + Copy>(values: impl Iterator<Item = Option<T>>) -> Self {
+    /// Numbers values that are at hand.
+    pub fn by<T: Hash + Eq + Copy>(values: impl Iterator<Item = Option<T>>) -> Self {
         let mut known: HashMap<T, u32> = HashMap::new();
         let (mut of, mut first) = (Vec::with_capacity(values.size_hint().0), vec![]);
         let mut last = None;
@@ -69,6 +70,14 @@ impl Numbers {
             of.push(number);
         }
         Self { of, first }
+    }
+
+    /// What stands for each value, given what stands for each number; [`NULL_CODE`] where it is missing.
+    pub fn placed(&self, places: &[u32]) -> Vec<u32> {
+        let place = |number: &u32| places.get(*number as usize).copied();
+        let of = self.of.iter();
+        of.map(|number| place(number).unwrap_or(NULL_CODE))
+            .collect()
     }
 
     /// The different values, by number.

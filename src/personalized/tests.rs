@@ -523,13 +523,18 @@ fn code_of(column: &Column, individual: u32) -> u32 {
     }
 }
 
+/// What a group publishes in one column.
+fn region_of(column: &Column, group: &Group) -> Region {
+    let example = |m: &u32| column.example(column.ranks[*m as usize]);
+    let members: Vec<u32> = group.members.iter().map(example).collect();
+    Region::covering(&column.block, &members).unwrap()
+}
+
 /// What a group publishes per quasi-identifier; `None` where its pattern does not generalize.
 fn cells_of(people: &People, result: &Anonymized, group: &Group) -> Vec<Option<Cell>> {
     let treatments = result.patterns.patterns[group.pattern].treatments.iter();
     let cell = |(column, treatment): (&Column, &Treatment)| {
-        let example = |m: &u32| column.example(column.ranks[*m as usize]);
-        let members: Vec<u32> = group.members.iter().map(example).collect();
-        let region = Region::covering(&column.block, &members).unwrap();
+        let region = region_of(column, group);
         (*treatment == Treatment::Generalized).then(|| region.cells()[0].clone())
     };
     people.columns().iter().zip(treatments).map(cell).collect()
@@ -557,11 +562,8 @@ fn check_cells(people: &People, result: &Anonymized, group: &Group) {
             }
         });
         assert_eq!(cells_of(people, result, group)[at], expected);
-        let column = &people.columns()[at];
-        let example = |m: &u32| column.example(column.ranks[*m as usize]);
-        let members: Vec<u32> = group.members.iter().map(example).collect();
         loss += match treatment {
-            Treatment::Generalized => Region::covering(&column.block, &members).unwrap().loss(),
+            Treatment::Generalized => region_of(&people.columns()[at], group).loss(),
             Treatment::Bucketized => 0,
             Treatment::Blank => FULL,
         };
