@@ -27,6 +27,8 @@ const QI: &str = "age, class_of_worker, detailed_industry_recode, education, wag
     major_industry_code, race, sex, full_or_part_time_employment_stat";
 const SENSITIVE: &str = "instance_weight";
 const BOUNDS: &str = "alpha => 0.5, beta => 0.05, gamma => 0.005, delta => 0.05, tables => 3";
+/// Wider α and γ.
+const WIDE: &str = "alpha => 0.9, beta => 0.05, gamma => 0.05, delta => 0.05, tables => 3";
 /// The bounds that Slicing has too, and δ.
 const BETA_AND_DELTA: &str = "alpha => 1, beta => 0.05, gamma => 1, delta => 0.05, tables => 3";
 const INDIVIDUALS: usize = 299_285;
@@ -98,7 +100,7 @@ struct Taken {
 async fn measure(table: &Path, folder: &Path, copies: usize) -> Result<f64> {
     let input = format!("'{}'", table.display());
     let call = format!("{input}, id => id, qi => [{QI}], sensitive => {SENSITIVE}");
-    let method = |rest: &str| format!("SELECT * FROM anatomize_slppa({call}, {rest})");
+    let method = |rest: &str| format!("SELECT * FROM anatomize_slppa({call}, {rest}, seed => 1)");
     let jobs = [
         (
             "floor: read, sort, write",
@@ -112,6 +114,10 @@ async fn measure(table: &Path, folder: &Path, copies: usize) -> Result<f64> {
         (
             "slppa_similar",
             method(&format!("{BOUNDS}, method => 'slppa_similar'")),
+        ),
+        (
+            "slppa_similar, wide α and γ",
+            method(&format!("{WIDE}, method => 'slppa_similar'")),
         ),
         (
             "slppa_similar, only β and δ",

@@ -56,7 +56,7 @@ pub use physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
     ProfileExec, PseudonymizeExec, ReportExec, Summary,
 };
-pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner};
+pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner, SpreadInput};
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
     ANATOMY_ARGUMENTS, BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, FingerprintRows, Form,

@@ -2,11 +2,12 @@
 //!
 //! Blocks are the unit of parallel work; where there are fewer of them than threads, the work on one is divided here.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Scope, scope};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 /// So many threads for all who work at the same time. Who works has a seat; who could use another thread takes a free
 /// seat for it, if there is one. What is computed never depends on it.
@@ -42,18 +43,31 @@ impl Crew {
     /// The results of `work` for each item, in the order of the items, by the thread that calls and by those whose seats
     /// are or become free. Items are begun in their order, so the largest should come first.
     pub fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+        let items = items.into_iter().enumerate().collect();
+        let mut done = self.all(items, |(at, item), _| (at, work(item)));
+        done.sort_unstable_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+
+    /// The results of `work` for each item and for those that are added while it is done, in no particular order.
+    pub fn all<T: Send, R: Send>(
+        &self,
+        items: Vec<T>,
+        work: impl Fn(T, &dyn Fn(T)) -> R + Sync,
+    ) -> Vec<R> {
         let shared = Shared {
             crew: self,
-            waiting: Mutex::new(items.into_iter().enumerate()),
-            done: Mutex::new(vec![]),
+            state: Mutex::new(State {
+                waiting: items.into(),
+                working: 0,
+                done: vec![],
+            }),
+            changed: Condvar::new(),
             work,
         };
-        scope(|scope| shared.help(scope));
-        let mut done = shared.done.into_inner();
-        done.sort_unstable_by_key(|(at, _)| *at);
-        let results = done.into_iter().map(|(_, result)| result);
-        results
-            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
+        scope(|scope| shared.help(scope, true));
+        let done = shared.state.into_inner().done.into_iter();
+        done.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     }
 }
@@ -69,38 +83,68 @@ impl Drop for Seat<'_> {
 }
 
 /// Items that several threads work on.
-struct Shared<'a, I, R, W> {
+struct Shared<'a, T, R, W> {
     crew: &'a Crew,
-    waiting: Mutex<I>,
-    done: Mutex<Vec<(usize, thread::Result<R>)>>,
+    state: Mutex<State<T, R>>,
+    /// There is a new item, or nobody works any more.
+    changed: Condvar,
     work: W,
 }
 
-impl<T, R, I, W> Shared<'_, I, R, W>
+struct State<T, R> {
+    waiting: VecDeque<T>,
+    /// Items that are worked on.
+    working: usize,
+    done: Vec<thread::Result<R>>,
+}
+
+impl<T, R, W> Shared<'_, T, R, W>
 where
     T: Send,
     R: Send,
-    I: ExactSizeIterator<Item = (usize, T)> + Send,
-    W: Fn(T) -> R + Sync,
+    W: Fn(T, &dyn Fn(T)) -> R + Sync,
 {
-    /// Works until nothing waits, with everybody who is free.
-    fn help<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+    /// Works until nothing waits, with everybody who is free; who stays, until nothing can come any more.
+    fn help<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, stays: bool) {
+        while let Some(item) = self.next(stays) {
+            self.call(scope);
+            let add = |item| self.add(scope, item);
+            let result = catch_unwind(AssertUnwindSafe(|| (self.work)(item, &add)));
+            let mut state = self.state.lock();
+            state.done.push(result);
+            state.working -= 1;
+            self.changed.notify_one();
+        }
+    }
+
+    fn next(&self, stays: bool) -> Option<T> {
+        let mut state = self.state.lock();
         loop {
-            let (next, more) = {
-                let mut waiting = self.waiting.lock();
-                (waiting.next(), waiting.len() > 0)
-            };
-            let Some((at, item)) = next else {
-                return;
-            };
-            if more && let Some(seat) = self.crew.take_free() {
-                scope.spawn(move || {
-                    let _seat = seat;
-                    self.help(scope);
-                });
+            if let Some(item) = state.waiting.pop_front() {
+                state.working += 1;
+                return Some(item);
             }
-            let result = catch_unwind(AssertUnwindSafe(|| (self.work)(item)));
-            self.done.lock().push((at, result));
+            if !stays || state.working == 0 {
+                return None;
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+
+    fn add<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, item: T) {
+        self.state.lock().waiting.push_back(item);
+        self.changed.notify_one();
+        self.call(scope);
+    }
+
+    /// Calls somebody who is free, if an item waits.
+    fn call<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        let waits = !self.state.lock().waiting.is_empty();
+        if waits && let Some(seat) = self.crew.take_free() {
+            scope.spawn(move || {
+                let _seat = seat;
+                self.help(scope, false);
+            });
         }
     }
 }
@@ -158,6 +202,26 @@ mod tests {
         });
         assert!(threads[..4].iter().all(|id| *id == threads[0]));
         assert!(threads[4..].iter().any(|id| *id != threads[0]));
+    }
+
+    /// Every number up to `n` is halved until it is 1.
+    #[test]
+    fn what_is_added_is_done() {
+        for seats in [1, 2, 8] {
+            let crew = Crew::new(seats);
+            let _seat = crew.take();
+            let mut seen = crew.all(vec![1_000u64], |n, add| {
+                if n > 1 {
+                    add(n / 2);
+                    add(n - n / 2);
+                }
+                n
+            });
+            seen.sort_unstable();
+            assert_eq!(seen.iter().filter(|n| **n == 1).count(), 1_000);
+            assert_eq!(seen.len(), 1_999);
+            assert_eq!(crew.taken.load(Ordering::Relaxed), 1);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use datafusion::common::config::{ConfigNonZeroUsize, ExecutionOptions};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionContext;
 
 use crate::functions::{AUDITS, AuditTableFunction};
@@ -17,7 +18,7 @@ use crate::functions::{
     register_expressions,
 };
 use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
-use crate::planner::AnonymizeQueryPlanner;
+use crate::planner::{AnonymizeQueryPlanner, SpreadInput};
 use crate::spec::FUNCTIONS;
 
 /// Adds everything of this crate to a context.
@@ -60,10 +61,16 @@ fn with_everything(mut state: SessionState) -> Result<SessionState> {
     {
         rules.insert(0, Arc::new(EstimateCounts));
     }
-    let mut state = SessionStateBuilder::new_from_existing(state)
+    let known =
+        |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| rule.name() == SpreadInput.name();
+    let spreads = state.physical_optimizers().iter().any(known);
+    let mut builder = SessionStateBuilder::new_from_existing(state)
         .with_analyzer_rules(rules)
-        .with_query_planner(Arc::new(AnonymizeQueryPlanner))
-        .build();
+        .with_query_planner(Arc::new(AnonymizeQueryPlanner));
+    if !spreads {
+        builder = builder.with_physical_optimizer_rule(Arc::new(SpreadInput));
+    }
+    let mut state = builder.build();
     add_functions(&mut state)?;
     Ok(state)
 }

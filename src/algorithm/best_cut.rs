@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use self::measure::Measure;
 use self::sweep::Sweeper;
+use super::cutting::{Cutting, cut_up};
 use super::judge::Judge;
 use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
 use crate::model::{Model, Parameter, ParameterKind};
@@ -53,9 +54,6 @@ pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
 
 /// So many cuts of one class are tried before it is left as it is.
 const TRIES: usize = 64;
-
-/// A part with fewer individuals is not worth a thread of its own.
-const WORTH_A_THREAD: usize = 2048;
 
 /// Best cut.
 ///
@@ -108,11 +106,10 @@ impl Algorithm for BestCut {
         let everybody: Vec<u32> = (0..block.len() as u32).collect();
         let mut judge = Judge::new(block, model);
         if judge.accepts(&everybody) {
-            let run = Run::new(block, model, self.measure, judge);
-            let mut classes = run.form(self.crew.as_deref(), cancel)?;
-            classes.sort_unstable_by_key(|class| class.first().copied());
+            let crew = self.crew.as_deref();
+            let run = Run::new(block, model, self.measure, judge, crew);
             return Ok(Classes {
-                classes,
+                classes: cut_up(run, crew, cancel)?,
                 ..Classes::default()
             });
         }
@@ -146,15 +143,25 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(block: &'a Block, model: &'a dyn Model, measure: Measure, judge: Judge<'a>) -> Self {
-        let columns = block.quasi_identifiers();
-        let sorted = columns.iter().map(|column| {
+    fn new(
+        block: &'a Block,
+        model: &'a dyn Model,
+        measure: Measure,
+        judge: Judge<'a>,
+        crew: Option<&Crew>,
+    ) -> Self {
+        let columns = block.quasi_identifiers().iter();
+        let sorted = |column: &QuasiIdentifier| {
             let mut order: Vec<u32> = (0..block.len() as u32).collect();
             if let Some((lo, hi)) = ends(column) {
                 order.sort_by_key(|i| place(lo, hi, *i));
             }
             order
-        });
+        };
+        let sorted = match crew {
+            Some(crew) => crew.each(columns.collect(), sorted),
+            None => columns.map(sorted).collect(),
+        };
         Self {
             block,
             model,
@@ -162,80 +169,15 @@ impl<'a> Run<'a> {
             judge,
             sweeper: Sweeper::new(block, measure),
             individuals: block.len(),
-            sorted: sorted.collect(),
+            sorted,
             cuts: vec![],
             left: vec![false; block.len()],
             buffer: vec![0; block.len()],
         }
     }
 
-    /// A run over the individuals of one class.
-    fn part(&self, class: Range<usize>) -> Self {
-        let sorted = self
-            .sorted
-            .iter()
-            .map(|order| order[class.clone()].to_vec());
-        Self {
-            judge: Judge::new(self.block, self.model),
-            sweeper: Sweeper::new(self.block, self.measure),
-            individuals: class.len(),
-            sorted: sorted.collect(),
-            cuts: vec![],
-            left: vec![false; self.block.len()],
-            buffer: vec![0; class.len()],
-            ..*self
-        }
-    }
-
-    /// The classes, with the help of the free threads of a crew: each takes over a large part of a cut.
-    fn form(mut self, crew: Option<&Crew>, cancel: &Cancel) -> Result<Vec<Vec<u32>>, Cancelled> {
-        let mut classes = vec![];
-        let mut open: Vec<Range<usize>> = std::iter::once(0..self.individuals).collect();
-        std::thread::scope(|scope| {
-            let mut others = vec![];
-            while let Some(class) = open.pop() {
-                cancel.check()?;
-                let Some(at) = self.split(class.clone()) else {
-                    classes.push(self.members(class));
-                    continue;
-                };
-                open.push(class.start..at);
-                let seat = crew
-                    .filter(|_| class.end - at >= WORTH_A_THREAD)
-                    .and_then(Crew::take_free);
-                match seat {
-                    Some(seat) => {
-                        let part = self.part(at..class.end);
-                        others.push(scope.spawn(move || {
-                            let _seat = seat;
-                            part.form(crew, cancel)
-                        }));
-                    }
-                    None => open.push(at..class.end),
-                }
-            }
-            for other in others {
-                match other.join() {
-                    Ok(more) => classes.append(&mut more?),
-                    Err(cause) => std::panic::resume_unwind(cause),
-                }
-            }
-            Ok(classes)
-        })
-    }
-
-    fn members(&self, class: Range<usize>) -> Vec<u32> {
-        let mut members = match self.sorted.first() {
-            Some(column) => column[class].to_vec(),
-            // Without columns there is one class.
-            None => (class.start as u32..class.end as u32).collect(),
-        };
-        members.sort_unstable();
-        members
-    }
-
     /// Cuts a class in two, if any cut is allowed; where its second part begins.
-    fn split(&mut self, class: Range<usize>) -> Option<usize> {
+    fn cut_in_two(&mut self, class: Range<usize>) -> Option<usize> {
         if class.len() < 2 * self.judge.least() {
             return None;
         }
@@ -305,6 +247,44 @@ impl<'a> Run<'a> {
             }
             members[front..].copy_from_slice(&self.buffer[..back]);
         }
+    }
+}
+
+impl Cutting for Run<'_> {
+    fn individuals(&self) -> usize {
+        self.individuals
+    }
+
+    fn split(&mut self, class: Range<usize>, open: &mut Vec<Range<usize>>) -> bool {
+        let Some(at) = self.cut_in_two(class.clone()) else {
+            return false;
+        };
+        open.extend([class.start..at, at..class.end]);
+        true
+    }
+
+    fn part(&self, class: Range<usize>) -> Self {
+        let sorted = self.sorted.iter();
+        Self {
+            judge: Judge::new(self.block, self.model),
+            sweeper: Sweeper::new(self.block, self.measure),
+            individuals: class.len(),
+            sorted: sorted.map(|order| order[class.clone()].to_vec()).collect(),
+            cuts: vec![],
+            left: vec![false; self.block.len()],
+            buffer: vec![0; class.len()],
+            ..*self
+        }
+    }
+
+    fn members(&self, class: Range<usize>) -> Vec<u32> {
+        let mut members = match self.sorted.first() {
+            Some(column) => column[class].to_vec(),
+            // Without columns there is one class.
+            None => (class.start as u32..class.end as u32).collect(),
+        };
+        members.sort_unstable();
+        members
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod best_cut;
 mod complete;
+mod cutting;
 mod danonyir;
 mod full_domain;
 mod geneir;

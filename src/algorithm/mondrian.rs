@@ -21,12 +21,15 @@ mod width;
 pub(super) mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use self::cut::Cutter;
 use self::width::Ruler;
+use super::cutting::{Cutting, cut_up};
 use super::judge::Judge;
 use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
 use crate::model::{Model, Parameter, ParameterKind};
+use crate::parallel::Crew;
 use crate::table::Block;
 
 /// Mondrian in the list of algorithms.
@@ -59,20 +62,32 @@ pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
 /// # Runtime
 /// O(d · n log n) for n individuals and d columns where cuts are even. A model that more members never break is asked
 /// about a few members of large classes, others about all.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Mondrian {
     relaxed: bool,
+    crew: Option<Arc<Crew>>,
 }
 
 impl Mondrian {
     /// Individuals with the same value stay together.
     pub fn strict() -> Self {
-        Self { relaxed: false }
+        Self::default()
     }
 
     /// Numeric cuts are exactly in the middle; individuals with the same value may go to both sides.
     pub fn relaxed() -> Self {
-        Self { relaxed: true }
+        Self {
+            relaxed: true,
+            crew: None,
+        }
+    }
+
+    /// With the free threads of a crew, in which whoever calls has a seat already. The classes are the same.
+    pub fn with_crew(self, crew: Arc<Crew>) -> Self {
+        Self {
+            crew: Some(crew),
+            ..self
+        }
     }
 }
 
@@ -84,9 +99,13 @@ impl Algorithm for Mondrian {
         cancel: &Cancel,
     ) -> Result<Classes, Cancelled> {
         cancel.check()?;
-        let mut run = Run::new(*self, block, model);
+        let everybody = (0..block.len() as u32).collect();
+        let mut run = Run::new(self.relaxed, block, model, everybody);
         if run.judge.accepts(&run.order) {
-            return run.form_classes(cancel);
+            return Ok(Classes {
+                classes: cut_up(run, self.crew.as_deref(), cancel)?,
+                ..Classes::default()
+            });
         }
         if model.closure().extension {
             return Ok(Classes {
@@ -98,8 +117,11 @@ impl Algorithm for Mondrian {
     }
 }
 
-/// One run over a block whose individuals together satisfy the model.
+/// One run over individuals that together satisfy the model.
 struct Run<'a> {
+    relaxed: bool,
+    block: &'a Block,
+    model: &'a dyn Model,
     /// The individuals, class by class, ascending in each.
     order: Vec<u32>,
     ruler: Ruler<'a>,
@@ -108,32 +130,24 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(mondrian: Mondrian, block: &'a Block, model: &'a dyn Model) -> Self {
+    fn new(relaxed: bool, block: &'a Block, model: &'a dyn Model, order: Vec<u32>) -> Self {
         Self {
-            order: (0..block.len() as u32).collect(),
+            relaxed,
+            block,
+            model,
+            order,
             ruler: Ruler::new(block),
-            cutter: Cutter::new(block, mondrian.relaxed),
+            cutter: Cutter::new(block, relaxed),
             judge: Judge::new(block, model),
         }
     }
+}
 
-    fn form_classes(mut self, cancel: &Cancel) -> Result<Classes, Cancelled> {
-        let mut classes = vec![];
-        let mut open: Vec<Range<usize>> = std::iter::once(0..self.order.len()).collect();
-        while let Some(class) = open.pop() {
-            cancel.check()?;
-            if !self.split(class.clone(), &mut open) {
-                classes.push(self.order[class].to_vec());
-            }
-        }
-        classes.sort_unstable_by_key(|class| class.first().copied());
-        Ok(Classes {
-            classes,
-            ..Classes::default()
-        })
+impl Cutting for Run<'_> {
+    fn individuals(&self) -> usize {
+        self.order.len()
     }
 
-    /// Replaces a class by its parts, if any cut is allowed.
     fn split(&mut self, class: Range<usize>, open: &mut Vec<Range<usize>>) -> bool {
         let members = &mut self.order[class.clone()];
         if members.len() < 2 * self.judge.least() {
@@ -150,5 +164,14 @@ impl<'a> Run<'a> {
             }
         }
         false
+    }
+
+    fn part(&self, class: Range<usize>) -> Self {
+        let members = self.order[class].to_vec();
+        Self::new(self.relaxed, self.block, self.model, members)
+    }
+
+    fn members(&self, class: Range<usize>) -> Vec<u32> {
+        self.order[class].to_vec()
     }
 }

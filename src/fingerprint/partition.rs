@@ -19,9 +19,10 @@ mod signature;
 
 use std::cmp::Reverse;
 
-use self::signature::Signatures;
+use self::signature::{Chains, Signatures};
 use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
+use crate::parallel::Crew;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// Partition.
@@ -41,11 +42,15 @@ impl SensitiveStep for Partition {
         k: usize,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,
+        crew: &Crew,
         cancel: &Cancel,
     ) -> Result<Generalized, Cancelled> {
-        Run { k: k.max(1) }.generalize(fingerprints, tree, cancel)
+        Run { k: k.max(1) }.generalize(fingerprints, tree, crew, cancel)
     }
 }
+
+/// A group with fewer individuals is not worth being handed to another thread.
+const WORTH_A_THREAD: usize = 2048;
 
 /// One run: every published fingerprint is to be shared by at least `k` individuals.
 struct Run {
@@ -57,6 +62,7 @@ impl Run {
         &self,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,
+        crew: &Crew,
         cancel: &Cancel,
     ) -> Result<Generalized, Cancelled> {
         let individuals = 0..fingerprints.len() as u32;
@@ -70,32 +76,59 @@ impl Run {
         if members.len() < self.k {
             return Ok(generalized);
         }
-        let mut open = vec![Group {
+        let everybody = Group {
             nodes: vec![Open::new(tree, ROOT)],
             members,
-        }];
-        let mut signatures = Signatures::new(fingerprints, tree);
-        while let Some(mut group) = open.pop() {
-            cancel.check()?;
-            match group.widest() {
-                Some(at) => match self.drill_down(&mut group, at, &mut signatures) {
-                    Some(groups) => open.extend(groups),
-                    None => {
-                        group.nodes[at].size = 0;
-                        open.push(group);
-                    }
-                },
-                None => {
-                    let set = generalized.sets.len() as u32;
-                    let nodes = group.nodes.iter().map(|open| open.node);
-                    generalized.sets.push(&mut nodes.collect());
-                    for member in group.members {
-                        generalized.of[member as usize] = set;
-                    }
-                }
+        };
+        let chains = Chains::new(tree);
+        let parts = crew.all(vec![everybody], |group, others| {
+            let signatures = Signatures::new(fingerprints, tree, &chains);
+            self.drill_all(group, signatures, others, cancel)
+        });
+        let mut groups = vec![];
+        for part in parts {
+            groups.append(&mut part?);
+        }
+        // Numbers do not tell who found them.
+        groups.sort_unstable_by_key(|group| group.members.first().copied());
+        for (set, group) in (0..).zip(groups) {
+            let nodes = group.nodes.iter().map(|open| open.node);
+            generalized.sets.push(&mut nodes.collect());
+            for member in group.members {
+                generalized.of[member as usize] = set;
             }
         }
         Ok(generalized)
+    }
+
+    /// The groups that come from one and cannot be drilled down any more, but for large ones that are handed to others.
+    fn drill_all(
+        &self,
+        group: Group,
+        mut signatures: Signatures<'_>,
+        others: &dyn Fn(Group),
+        cancel: &Cancel,
+    ) -> Result<Vec<Group>, Cancelled> {
+        let (mut open, mut done) = (vec![group], vec![]);
+        while let Some(mut group) = open.pop() {
+            cancel.check()?;
+            let Some(at) = group.widest() else {
+                done.push(group);
+                continue;
+            };
+            let Some(groups) = self.drill_down(&mut group, at, &mut signatures) else {
+                group.nodes[at].size = 0;
+                open.push(group);
+                continue;
+            };
+            for group in groups {
+                match !open.is_empty() && group.members.len() >= WORTH_A_THREAD {
+                    true => others(group),
+                    false => open.push(group),
+                }
+            }
+        }
+        Ok(done)
     }
 
     /// Replaces a node of a group by its children, for as many members as can be; `None` if that is nobody.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
 use crate::model::{Catalogue, KlDiversity, Member, ParameterError, Parameters, Shares, Value};
+use crate::parallel::Crew;
 use crate::table::{Fingerprints, Hierarchy};
 
 /// Fingerprints as they will be published, and the model for classes of them.
@@ -39,11 +40,12 @@ pub fn prepare(
     parameters: &Parameters,
     fingerprints: &Fingerprints,
     tree: &Arc<Hierarchy>,
+    crew: &Crew,
     cancel: &Cancel,
 ) -> Result<Result<Prepared, Refusal>, Failure> {
     let (k, l) = (parameters.integer("k")?, parameters.integer("l")?);
     let value_l = parameters.integer("value_l").ok();
-    let attempt = |k: u64| attempt(step, parameters, k, fingerprints, tree, cancel);
+    let attempt = |k: u64| attempt(step, parameters, k, fingerprints, tree, crew, cancel);
     let prepared = attempt(k)?;
     let shares = prepared.shares;
     let values_work = shares.individuals == 0 || shares.largest_value_l() >= value_l.unwrap_or(1);
@@ -72,11 +74,12 @@ fn attempt(
     k: u64,
     fingerprints: &Fingerprints,
     tree: &Arc<Hierarchy>,
+    crew: &Crew,
     cancel: &Cancel,
 ) -> Result<Prepared, Failure> {
     let share = usize::try_from(k).unwrap_or(usize::MAX);
-    let generalized = step.generalize(share, fingerprints, tree, cancel)?;
-    let catalogue = Catalogue::new(Arc::clone(tree), generalized.sets.clone());
+    let generalized = step.generalize(share, fingerprints, tree, crew, cancel)?;
+    let catalogue = Catalogue::new(Arc::clone(tree), generalized.sets.clone(), crew);
     let mut parameters = parameters.clone();
     parameters.set("k", Value::Integer(k));
     let model = KlDiversity::over(&parameters, Arc::new(catalogue))?;

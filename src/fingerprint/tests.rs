@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::algorithm::{Algorithm, BestCut, Cancel, Classes, Danonyir, Mondrian};
 use crate::model::{Member, Model, Parameters, Value};
+use crate::parallel::Crew;
 use crate::table::{
     Block, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier, Taxonomy,
 };
@@ -40,7 +41,7 @@ fn parameters(k: u64, l: u64) -> Parameters {
 
 fn generalize(k: usize, fingerprints: &Fingerprints, tree: &Hierarchy) -> Generalized {
     Partition
-        .generalize(k, fingerprints, tree, &Cancel::default())
+        .generalize(k, fingerprints, tree, &Crew::new(2), &Cancel::default())
         .unwrap()
 }
 
@@ -141,6 +142,7 @@ fn the_running_example_is_2_3_diverse() {
         &parameters(2, 3),
         &patients,
         &tree,
+        &Crew::new(2),
         &Cancel::default(),
     )
     .unwrap()
@@ -208,7 +210,13 @@ fn individuals_without_values_and_too_few_individuals() {
     cancel.cancel();
     assert!(
         Partition
-            .generalize(2, &fingerprints(&some), taxonomy.tree(), &cancel)
+            .generalize(
+                2,
+                &fingerprints(&some),
+                taxonomy.tree(),
+                &Crew::new(2),
+                &cancel
+            )
             .is_err()
     );
 }
@@ -238,6 +246,7 @@ fn what_cannot_be_reached_is_refused_with_what_can() {
             &parameters,
             &fingerprints(sets),
             &tree,
+            &Crew::new(2),
             &Cancel::default(),
         )
         .unwrap()
@@ -360,7 +369,7 @@ proptest! {
             parameters.set("value_l", Value::Integer(value_l));
         }
         let attempt = |parameters: &Parameters| {
-            prepare(&Partition, parameters, &fingerprints, &tree, &Cancel::default()).unwrap()
+            prepare(&Partition, parameters, &fingerprints, &tree, &Crew::new(2), &Cancel::default()).unwrap()
         };
         match attempt(&parameters) {
             Ok(prepared) => {
@@ -541,6 +550,7 @@ impl SensitiveStep for Branches {
         k: usize,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,
+        _: &Crew,
         _: &Cancel,
     ) -> Result<Generalized, crate::algorithm::Cancelled> {
         let branch = |leaf: &u32| {
@@ -585,6 +595,7 @@ fn the_sensitive_step_can_be_another_one() {
             &parameters(2, 3),
             &patients,
             &tree,
+            &Crew::new(2),
             &Cancel::default(),
         )
         .unwrap()
@@ -604,6 +615,37 @@ fn the_sensitive_step_can_be_another_one() {
 }
 
 #[test]
+fn threads_change_nothing() {
+    let rows: Vec<String> = (0..200)
+        .map(|leaf| format!("v{leaf};w{};u{};*", leaf / 5, leaf / 40))
+        .collect();
+    let tree = taxonomy(&rows.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut people = Fingerprints::new();
+    for i in 0..20_000u32 {
+        let leaf = |n: u32| (i.wrapping_mul(2_654_435_761) >> (3 * n)) % (200 >> (i % 4));
+        people.push(&mut (0..1 + i % 5).map(leaf).collect());
+    }
+    let run = |threads| {
+        let crew = Crew::new(threads);
+        let cancel = Cancel::default();
+        Partition
+            .generalize(10, &people, tree.tree(), &crew, &cancel)
+            .unwrap()
+    };
+    let one = run(1);
+    assert!(one.sets.len() > 100);
+    for threads in [2, 3, 8] {
+        let other = run(threads);
+        assert_eq!(one.of, other.of);
+        let ids = 0..one.sets.len() as u32;
+        assert!(
+            ids.into_iter()
+                .all(|id| one.sets.of(id) == other.sets.of(id))
+        );
+    }
+}
+
+#[test]
 fn members_of_a_published_block_are_numbers() {
     let taxonomy = diseases();
     let tree = Arc::new(taxonomy.tree().clone());
@@ -612,6 +654,7 @@ fn members_of_a_published_block_are_numbers() {
         &parameters(2, 3),
         &fingerprints(&PATIENTS),
         &tree,
+        &Crew::new(2),
         &Cancel::default(),
     )
     .unwrap()

@@ -1,5 +1,7 @@
 //! From the logical node to the operators.
 
+mod spread;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -28,6 +30,8 @@ use crate::physical::{
 };
 use crate::release::{PublishExec, PublishNode};
 use crate::spec::{Form, Layout, Spec};
+
+pub use spread::SpreadInput;
 
 /// Plans the nodes of this crate. Compose it with others when your session has a query planner of its own.
 #[derive(Debug, Default)]

@@ -6,14 +6,18 @@ use std::path::{Path, PathBuf};
 /// Rooms with what they may import of the crate, and whether they may know DataFusion beyond Arrow.
 const RULES: &[(&str, &[&str], bool)] = &[
     ("table", &[], false),
-    ("model", &["table"], false),
+    ("model", &["parallel", "table"], false),
     ("algorithm", &["model", "parallel", "table"], false),
     (
         "anatomize",
-        &["algorithm", "coding", "model", "table"],
+        &["algorithm", "coding", "model", "parallel", "table"],
         false,
     ),
-    ("fingerprint", &["algorithm", "model", "table"], false),
+    (
+        "fingerprint",
+        &["algorithm", "model", "parallel", "table"],
+        false,
+    ),
     (
         "personalized",
         &["algorithm", "model", "parallel", "table"],

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::super::Mondrian;
 use super::super::mondrian::tests::{blocks, check, models, named};
 use super::*;
 use crate::model::{Parameters, Value};
@@ -71,18 +72,26 @@ fn threads_change_nothing() {
     let fingerprints = (0..30_000).map(|i| [i % 13]).collect();
     let block = Block::new(columns, fingerprints, vec![1; 30_000], FULL);
     let model = named("eir_l_diversity", &[("l", "4")]);
-    let one = run(BestCut::ncp(), &block, model.as_ref());
-    assert!(one.classes.len() > 1000);
-    for threads in [2, 3, 8] {
-        assert_eq!(
-            one,
-            run(
-                BestCut::ncp().with_crew(Arc::new(Crew::new(threads))),
-                &block,
-                model.as_ref()
-            )
-        );
-    }
+    let same = |one: &dyn Algorithm, with: &dyn Fn(Arc<Crew>) -> Box<dyn Algorithm>| {
+        let form = |algorithm: &dyn Algorithm| {
+            let cancel = Cancel::default();
+            algorithm.form_classes(&block, model.as_ref(), &cancel)
+        };
+        let one = form(one).unwrap();
+        assert!(one.classes.len() > 1000);
+        for threads in [1, 2, 3, 8] {
+            assert_eq!(one, form(&*with(Arc::new(Crew::new(threads)))).unwrap());
+        }
+    };
+    same(&BestCut::ncp(), &|crew| {
+        Box::new(BestCut::ncp().with_crew(crew))
+    });
+    same(&Mondrian::strict(), &|crew| {
+        Box::new(Mondrian::strict().with_crew(crew))
+    });
+    same(&Mondrian::relaxed(), &|crew| {
+        Box::new(Mondrian::relaxed().with_crew(crew))
+    });
 }
 
 #[test]

@@ -8,22 +8,47 @@ use crate::table::{Fingerprints, Hierarchy};
 pub(super) struct Signatures<'a> {
     fingerprints: &'a Fingerprints,
     tree: &'a Hierarchy,
-    /// Row by row: the node of each leaf's chain at each depth; its own below that.
-    chains: Vec<u32>,
+    chains: &'a Chains,
     steps: Steps,
     counts: Vec<u32>,
     labels: Vec<u32>,
 }
 
-impl<'a> Signatures<'a> {
-    pub(super) fn new(fingerprints: &'a Fingerprints, tree: &'a Hierarchy) -> Self {
-        let mut chains = vec![];
+/// The nodes above each leaf.
+pub(super) struct Chains {
+    /// Row by row: the node of each leaf's chain at each depth; its own below that.
+    nodes: Vec<u32>,
+    leaves: usize,
+}
+
+impl Chains {
+    pub(super) fn new(tree: &Hierarchy) -> Self {
+        let mut nodes = vec![];
         for depth in 0..=tree.height() {
-            chains.extend((0..tree.leaves()).map(|leaf| {
+            nodes.extend((0..tree.leaves()).map(|leaf| {
                 let node = tree.node_of(leaf);
                 tree.up(node, tree.depth(node).saturating_sub(depth))
             }));
         }
+        Self {
+            nodes,
+            leaves: tree.leaves() as usize,
+        }
+    }
+
+    /// By leaf, the node at a depth.
+    fn at(&self, depth: u32) -> &[u32] {
+        let row = depth as usize * self.leaves;
+        &self.nodes[row..row + self.leaves]
+    }
+}
+
+impl<'a> Signatures<'a> {
+    pub(super) fn new(
+        fingerprints: &'a Fingerprints,
+        tree: &'a Hierarchy,
+        chains: &'a Chains,
+    ) -> Self {
         Self {
             fingerprints,
             tree,
@@ -37,8 +62,7 @@ impl<'a> Signatures<'a> {
     /// The number of members with each set of children, and for each member which of these it has.
     pub(super) fn divide(&mut self, members: &[u32], node: u32) -> (&[u32], &[u32]) {
         let (first, last) = self.tree.range(node);
-        let row = (self.tree.depth(node) + 1) as usize * self.tree.leaves() as usize;
-        let children = &self.chains[row..row + self.tree.leaves() as usize];
+        let children = self.chains.at(self.tree.depth(node) + 1);
         self.steps.clear();
         self.counts.clear();
         self.counts.push(0);
@@ -67,11 +91,11 @@ impl<'a> Signatures<'a> {
     /// The children of a node that an individual has.
     pub(super) fn children(&self, individual: u32, node: u32) -> Vec<Open> {
         let (first, last) = self.tree.range(node);
-        let row = (self.tree.depth(node) + 1) as usize * self.tree.leaves() as usize;
+        let below = self.chains.at(self.tree.depth(node) + 1);
         let leaves = self.fingerprints.of(individual).iter();
         let mut children: Vec<u32> = leaves
             .filter(|leaf| (first..=last).contains(leaf))
-            .map(|leaf| self.chains[row + *leaf as usize])
+            .map(|leaf| below[*leaf as usize])
             .collect();
         children.dedup();
         children

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::parallel::Crew;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
+
+/// So many fingerprints are looked at by one thread before it takes others.
+const AT_A_TIME: usize = 256;
 
 /// The published fingerprints of a table: sets of nodes of the sensitive column's hierarchy.
 #[derive(Debug)]
@@ -12,6 +16,8 @@ pub struct Catalogue {
     /// By fingerprint and by node.
     marks: Vec<Marks>,
     node_marks: Vec<Marks>,
+    /// Every node but the root is below a marked one, or is one.
+    all_marked: bool,
     /// Compatible fingerprints that come after one in the order of width are `wider[ends[i]..ends[i + 1]]`.
     ends: Vec<u32>,
     wider: Vec<u32>,
@@ -61,7 +67,7 @@ impl Marks {
 
 impl Catalogue {
     /// The fingerprints with the numbers they have in `sets`. None of them may have a node below another one of its own.
-    pub fn new(tree: Arc<Hierarchy>, sets: Fingerprints) -> Self {
+    pub fn new(tree: Arc<Hierarchy>, sets: Fingerprints, crew: &Crew) -> Self {
         let node_marks = Marks::of_nodes(&tree);
         let all = 0..sets.len() as u32;
         let marks = all.clone().map(|id| {
@@ -70,6 +76,7 @@ impl Catalogue {
         });
         let mut catalogue = Self {
             marks: marks.collect(),
+            all_marked: node_marks.iter().skip(1).all(|marks| marks.below != 0),
             node_marks,
             tree,
             sets,
@@ -77,11 +84,23 @@ impl Catalogue {
             wider: vec![],
         };
         let index = Index::new(&catalogue);
-        let mut found = vec![];
-        for id in all {
-            catalogue.find_wider(id, &index, &mut found);
-            catalogue.wider.append(&mut found);
-            catalogue.ends.push(catalogue.wider.len() as u32);
+        let ids: Vec<u32> = all.collect();
+        let found = crew.each(ids.chunks(AT_A_TIME).collect(), |ids| {
+            let (mut lengths, mut wider) = (vec![], vec![]);
+            for id in ids {
+                let found = catalogue.find_wider(*id, &index);
+                lengths.push(found.len() as u32);
+                wider.extend(found);
+            }
+            (lengths, wider)
+        });
+        let mut end = 0;
+        for (lengths, mut wider) in found {
+            catalogue.wider.append(&mut wider);
+            catalogue.ends.extend(lengths.into_iter().map(|length| {
+                end += length;
+                end
+            }));
         }
         catalogue
     }
@@ -129,18 +148,23 @@ impl Catalogue {
         self.marks[id as usize].related
     }
 
+    /// Whether any node but the root can be related to all of several fingerprints.
+    pub(super) fn may_have_common(&self, common: u128) -> bool {
+        common != 0 || !self.all_marked
+    }
+
     /// Whether a node can be related to all of several fingerprints.
     pub(super) fn may_be_common(&self, node: u32, common: u128) -> bool {
         self.node_marks[node as usize].below & !common == 0
     }
 
     /// The compatible fingerprints after `id` in the order of width.
-    fn find_wider(&self, id: u32, index: &Index, found: &mut Vec<u32>) {
-        let tree = &self.tree;
+    fn find_wider(&self, id: u32, index: &Index) -> Vec<u32> {
+        let (tree, mut found) = (&self.tree, vec![]);
         // All of them have a node related to each of its nodes; to one of these only a few.
         let rarest = |node: &u32| index.related(*node);
         let Some(node) = self.nodes(id).iter().copied().min_by_key(rarest) else {
-            return;
+            return found;
         };
         let above = std::iter::successors(tree.parent(node), |node| tree.parent(*node));
         let (marks, width) = (self.marks[id as usize], (index.leaves[id as usize], id));
@@ -158,6 +182,7 @@ impl Catalogue {
         }
         found.sort_unstable();
         found.dedup();
+        found
     }
 
     /// Whether some set of leaves generalizes to both: each node of one is related to one of the other.

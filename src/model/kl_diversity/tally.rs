@@ -83,6 +83,14 @@ impl Book {
         }
     }
 
+    /// A quick no to most questions whether any value is related to all of several fingerprints.
+    fn may_have_common(&self, common: u128) -> bool {
+        match self {
+            Self::Published(catalogue) => catalogue.may_have_common(common),
+            Self::Plain { .. } => true,
+        }
+    }
+
     /// A quick no to most questions whether a value is related to all of several fingerprints.
     fn may_be_common(&self, value: u32, common: u128) -> bool {
         match self {
@@ -151,15 +159,18 @@ impl Diversity {
 
     /// Whether all members may have one published value, or something below or above it.
     fn have_one_in_common(&self) -> bool {
+        let common = self
+            .held
+            .iter()
+            .fold(u128::MAX, |all, id| all & self.book.common(*id));
+        if !self.book.may_have_common(common) {
+            return false;
+        }
         // It is related to every fingerprint, so also to one with few values.
         let held = self.held.iter();
         let Some(small) = held.min_by_key(|id| self.book.values(**id).len()) else {
             return false;
         };
-        let common = self
-            .held
-            .iter()
-            .fold(u128::MAX, |all, id| all & self.book.common(*id));
         let mut values = self.held.iter().flat_map(|id| self.book.telling(*id));
         values.any(|value| {
             self.book.may_be_common(value, common)

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
+use crate::parallel::Crew;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// A, B and C with two leaves each; B's second leaf has two below it.
@@ -54,7 +55,7 @@ fn over(class: &[Vec<u32>], l: u64, value_l: Option<u64>) -> KlDiversity {
     for set in class {
         sets.push(&mut set.clone());
     }
-    let catalogue = Arc::new(Catalogue::new(tree(), sets));
+    let catalogue = Arc::new(Catalogue::new(tree(), sets, &Crew::new(2)));
     KlDiversity::over(&parameters(l, value_l), catalogue).unwrap()
 }
 

@@ -13,7 +13,7 @@ use datafusion::common::{Result, exec_datafusion_err, internal_err};
 
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, individuals};
-use crate::algorithm::{Algorithm, BestCut, Classes, complete};
+use crate::algorithm::{Algorithm, BestCut, Classes, Mondrian, complete};
 use crate::coding::{EncodedBlock, Individuals, Published, publish};
 use crate::error;
 use crate::fingerprint::{
@@ -131,9 +131,12 @@ impl FingerprintWork {
 
     /// The fingerprint step: labels that k individuals share, with the model for classes of them.
     fn prepare(&self, leaves: &Fingerprints) -> Result<Prepared> {
-        let Context { spec, cancel, .. } = &self.context;
+        let Context {
+            spec, cancel, crew, ..
+        } = &self.context;
         let step = self.sensitive_step.as_ref();
-        match prepare(step, &self.parameters, leaves, &self.labels.tree, cancel) {
+        let tree = &self.labels.tree;
+        match prepare(step, &self.parameters, leaves, tree, crew, cancel) {
             Ok(Ok(prepared)) if prepared.generalized.of.contains(&UNPUBLISHED) => {
                 internal_err!("an individual has no sensitive value")
             }
@@ -203,18 +206,19 @@ impl FingerprintWork {
     }
 }
 
-/// The algorithm for the quasi-identifiers. Best cut lowers what the paper measures, unless the call says otherwise, and
-/// works on a block with all threads that no other block keeps busy, because there are few blocks.
+/// The algorithm for the quasi-identifiers. Best cut lowers what the paper measures, unless the call says otherwise. What
+/// cuts works on a block with all threads that no other block keeps busy, because there are few blocks.
 fn algorithm(spec: &Spec, crew: &Arc<Crew>) -> Result<Box<dyn Algorithm>> {
-    let chosen = spec.algorithm()?;
-    if spec.algorithm_name() != "best_cut" {
-        return Ok(chosen);
-    }
-    let cut = match spec.parameter("ncp") {
-        Some("0") => BestCut::records(),
-        _ => BestCut::ncp(),
-    };
-    Ok(Box::new(cut.with_crew(Arc::clone(crew))))
+    let crew = Arc::clone(crew);
+    Ok(match (spec.algorithm_name(), spec.parameter("ncp")) {
+        ("best_cut", Some("0")) => Box::new(BestCut::records().with_crew(crew)),
+        ("best_cut", _) => Box::new(BestCut::ncp().with_crew(crew)),
+        ("mondrian", _) => Box::new(match spec.parameter("relaxed") {
+            Some("1") => Mondrian::relaxed().with_crew(crew),
+            _ => Mondrian::strict().with_crew(crew),
+        }),
+        _ => spec.algorithm()?,
+    })
 }
 
 fn refused(
