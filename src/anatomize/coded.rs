@@ -2,12 +2,11 @@
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::row::Rows;
-use hashbrown::HashMap;
 
+use super::groups::DivideError;
 use super::individuals::{Individuals, Prior};
 use super::learned::Learned;
-use crate::coding::{Numbers, places, rows};
+use crate::coding::{Numbers, places};
 
 /// A block as [`Method::groups`](super::Method::groups) sees it.
 #[derive(Debug)]
@@ -19,103 +18,69 @@ pub struct CodedBlock {
 }
 
 impl CodedBlock {
-    /// Codes the quasi-identifiers and the sensitive values of a block's individuals. `whole` says how many individuals of
-    /// the whole table have the sensitive value of each.
-    ///
-    /// Codes are ranks in the order of Arrow's row format, so the order of codes is the order of what is published.
+    /// Puts the [`ranks`] of a block's individuals together. Those of the sensitive column are followed by those of the
+    /// values that are common in the whole table. `whole` says how many individuals of the whole table have the sensitive
+    /// value of each.
     pub fn try_new(
-        qi: &[ArrayRef],
-        sensitive: &ArrayRef,
+        qi: Vec<Vec<u32>>,
+        mut sensitive: Vec<u32>,
         whole: &[u64],
         learned: &Learned,
-    ) -> Result<Self, ArrowError> {
-        let columns = qi
-            .iter()
-            .map(ranks)
-            .collect::<Result<Vec<_>, ArrowError>>()?;
-        let values = rows(std::slice::from_ref(sensitive))?;
-        let ranks = Ranks::of(&values, learned.common.iter().map(|(v, _)| v.as_slice()));
-        let mut counts = vec![0; ranks.different()];
-        for (value, count) in &learned.common {
-            counts[ranks.rank(value) as usize] = *count;
+    ) -> Result<Self, DivideError> {
+        let different = sensitive.iter().max().map_or(0, |rank| *rank as usize + 1);
+        let mut counts = vec![0; different];
+        let common = learned.common.iter().map(|(_, count)| count);
+        for (rank, count) in sensitive.iter().zip(whole.iter().chain(common)) {
+            counts[*rank as usize] = *count;
         }
-        for (code, count) in ranks.codes.iter().zip(whole) {
-            counts[*code as usize] = *count;
-        }
-        let malformed = |e: super::DivideError| ArrowError::InvalidArgumentError(e.to_string());
+        sensitive.truncate(whole.len());
         Ok(Self {
-            prior: Prior::with_others(counts, learned.individuals).map_err(malformed)?,
-            individuals: Individuals::try_new(columns, ranks.codes).map_err(malformed)?,
+            prior: Prior::with_others(counts, learned.individuals)?,
+            individuals: Individuals::try_new(qi, sensitive)?,
         })
     }
 }
 
-/// The ranks of a column's values, of which a missing one is the first.
-fn ranks(column: &ArrayRef) -> Result<Vec<u32>, ArrowError> {
+/// The ranks of a column's values, of which a missing one is the first. They are ranks in Arrow's row format, so the order of
+/// ranks is the order of what is published.
+pub fn ranks(column: &ArrayRef) -> Result<Vec<u32>, ArrowError> {
     let numbers = Numbers::try_new(column)?;
     let rows = numbers.rows(column)?;
-    let places = places(numbers.first.len(), |number| rows.row(number as usize));
+    let begins: Vec<u128> = rows.iter().map(|row| begin(row.data())).collect();
+    let places = places(begins.len(), |number| {
+        let number = number as usize;
+        (begins[number], rows.row(number))
+    });
     let others = u32::from(column.null_count() > 0);
     let rank = |number: u32| places.get(number as usize).map_or(0, |at| at + others);
     Ok(numbers.of.into_iter().map(rank).collect())
 }
 
-/// Values numbered in their order, among others.
-struct Ranks<'a> {
-    codes: Vec<u32>,
-    ranks: HashMap<&'a [u8], u32>,
-}
-
-impl<'a> Ranks<'a> {
-    /// Ranks of values, among themselves and some others.
-    fn of(values: &'a Rows, others: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut numbers: HashMap<&[u8], u32> = HashMap::new();
-        let mut number = |value: &'a [u8]| {
-            let next = numbers.len() as u32;
-            *numbers.entry(value).or_insert(next)
-        };
-        others.into_iter().for_each(|other| {
-            number(other);
-        });
-        let mut codes: Vec<u32> = values.iter().map(|value| number(value.data())).collect();
-        let mut sorted: Vec<(&[u8], u32)> = numbers.into_iter().collect();
-        sorted.sort_unstable();
-        let mut rank_of = vec![0; sorted.len()];
-        for (rank, (_, number)) in (0u32..).zip(&sorted) {
-            rank_of[*number as usize] = rank;
-        }
-        for code in &mut codes {
-            *code = rank_of[*code as usize];
-        }
-        let ranks = sorted.into_iter().map(|(value, _)| value).zip(0..);
-        Self {
-            codes,
-            ranks: ranks.collect(),
-        }
-    }
-
-    fn different(&self) -> usize {
-        self.ranks.len()
-    }
-
-    fn rank(&self, value: &[u8]) -> u32 {
-        self.ranks.get(value).copied().unwrap_or_default()
-    }
+/// The first bytes as a number, in the order of bytes.
+fn begin(bytes: &[u8]) -> u128 {
+    let mut begin = [0; 16];
+    let length = bytes.len().min(16);
+    begin[..length].copy_from_slice(&bytes[..length]);
+    u128::from_be_bytes(begin)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use datafusion::arrow::array::{Int32Array, StringArray};
+    use datafusion::arrow::array::{Float64Array, Int32Array, StringArray};
 
     use super::*;
     use crate::anatomize::Division;
+    use crate::coding::rows;
 
     #[test]
     fn codes_are_ranks_and_common_values_count_where_they_are_absent() {
         let ages: ArrayRef = Arc::new(Int32Array::from(vec![Some(40), None, Some(-2), Some(40)]));
-        let salaries: ArrayRef = Arc::new(StringArray::from(vec!["d", "b", "d", "e"]));
+        let salaries = ["d", "b", "d", "e"];
+        let salaries: ArrayRef = Arc::new(StringArray::from_iter_values(
+            salaries.into_iter().chain(["c", "d"]),
+        ));
         let common: ArrayRef = Arc::new(StringArray::from(vec!["c", "d"]));
         let common = rows(&[common]).unwrap();
         let learned = Learned {
@@ -128,11 +93,22 @@ mod tests {
             most_of_others: 7,
             blocks: 2,
         };
-        let coded = CodedBlock::try_new(&[ages], &salaries, &[40, 7, 40, 3], &learned).unwrap();
+        let (ages, salaries) = (ranks(&ages).unwrap(), ranks(&salaries).unwrap());
+        let coded = CodedBlock::try_new(vec![ages], salaries, &[40, 7, 40, 3], &learned).unwrap();
         // Missing comes first, as in the order of what is published.
         assert_eq!(coded.individuals.columns(), [[2, 0, 1, 2]]);
         assert_eq!(coded.individuals.sensitive(), [2, 0, 2, 3]);
         assert_eq!(coded.prior.counts(), [7, 30, 40, 3]);
         assert_eq!(coded.prior.individuals(), 100);
+    }
+
+    #[test]
+    fn values_that_begin_alike_are_ranked_too() {
+        let long = "a long beginning that all values share, ";
+        let texts = ["c", "", "b", "a", "b"].map(|end| format!("{long}{end}"));
+        let column: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+        assert_eq!(ranks(&column).unwrap(), [3, 0, 2, 1, 2]);
+        let reals: ArrayRef = Arc::new(Float64Array::from(vec![0.5, -2.0, 1e9, -1e9, -2.0]));
+        assert_eq!(ranks(&reals).unwrap(), [2, 1, 3, 0, 1]);
     }
 }

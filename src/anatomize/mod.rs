@@ -43,7 +43,7 @@ mod statistics;
 #[cfg(test)]
 mod example;
 
-pub use coded::CodedBlock;
+pub use coded::{CodedBlock, ranks};
 pub use division::{Division, DivisionError, DivisionReport};
 pub use estimate::{CountEstimate, RelativeErrors, relative_error};
 pub use groups::{DivideError, Groups};
@@ -51,7 +51,7 @@ pub use individuals::{Individuals, Prior};
 pub use learned::{Ask, Learned, SubTables, TooSmall};
 pub use method::Method;
 pub use profile::TableProfile;
-pub use publish::{Published, Row, publish};
+pub use publish::{Published, Publisher, Row, publish};
 pub use requirement::{Infeasible, Requirements, Shortfall};
 pub use statistics::{
     Associations, DivisionStatistics, MISSING, position_of_bytes, position_of_f64, position_of_i64,

@@ -21,10 +21,88 @@ use crate::model::Ratio;
 #[derive(Debug, Clone)]
 pub struct TableProfile {
     statistics: DivisionStatistics,
-    values: HashMap<Box<[u8]>, u64>,
+    values: Counts,
     individuals: u64,
-    /// Bytes of all values.
+}
+
+/// Numbers of individuals by sensitive value.
+#[derive(Debug, Clone, Default)]
+struct Counts {
+    /// By values that fit into a number.
+    short: HashMap<u128, u64>,
+    long: HashMap<Box<[u8]>, u64>,
+    /// Bytes of all long values.
     bytes: usize,
+}
+
+impl Counts {
+    fn add(&mut self, value: &[u8], individuals: u64) {
+        if let Some(short) = packed(value) {
+            *self.short.entry(short).or_insert(0) += individuals;
+        } else if let Some(count) = self.long.get_mut(value) {
+            *count += individuals;
+        } else {
+            self.bytes += value.len();
+            self.long.insert(value.into(), individuals);
+        }
+    }
+
+    fn merge(&mut self, mut other: Self) {
+        if other.len() > self.len() {
+            std::mem::swap(self, &mut other);
+        }
+        for (value, individuals) in other.short {
+            *self.short.entry(value).or_insert(0) += individuals;
+        }
+        for (value, individuals) in other.long {
+            self.add(&value, individuals);
+        }
+    }
+
+    fn get(&self, value: &[u8]) -> Option<u64> {
+        match packed(value) {
+            Some(short) => self.short.get(&short).copied(),
+            None => self.long.get(value).copied(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.short.len() + self.long.len()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        self.short.values().chain(self.long.values()).copied()
+    }
+
+    fn for_each(&self, mut work: impl FnMut(&[u8], u64)) {
+        for (value, individuals) in &self.short {
+            let bytes = value.to_be_bytes();
+            let length = usize::from(bytes[SHORT]);
+            work(&bytes[..length.min(SHORT)], *individuals);
+        }
+        for (value, individuals) in &self.long {
+            work(value, *individuals);
+        }
+    }
+
+    /// Bytes held, roughly.
+    fn size(&self) -> usize {
+        self.bytes + self.len() * 48
+    }
+}
+
+/// Most bytes of a value that is held as a number.
+const SHORT: usize = 15;
+
+/// A value as a number, if it is short: its bytes, and how many they are.
+fn packed(value: &[u8]) -> Option<u128> {
+    let mut bytes = [0; SHORT + 1];
+    bytes
+        .get_mut(..SHORT)?
+        .get_mut(..value.len())?
+        .copy_from_slice(value);
+    bytes[SHORT] = value.len() as u8;
+    Some(u128::from_be_bytes(bytes))
 }
 
 impl TableProfile {
@@ -32,9 +110,8 @@ impl TableProfile {
     pub fn new(columns: usize) -> Self {
         Self {
             statistics: DivisionStatistics::new(columns),
-            values: HashMap::new(),
+            values: Counts::default(),
             individuals: 0,
-            bytes: 0,
         }
     }
 
@@ -53,33 +130,22 @@ impl TableProfile {
         let columns: Vec<&[u64]> = positions.iter().map(Vec::as_slice).collect();
         self.statistics.update(&columns);
         for value in sensitive {
-            self.add(value.data(), 1);
+            self.values.add(value.data(), 1);
         }
+        self.individuals += sensitive.num_rows() as u64;
         Ok(())
-    }
-
-    fn add(&mut self, value: &[u8], individuals: u64) {
-        self.individuals += individuals;
-        match self.values.get_mut(value) {
-            Some(count) => *count += individuals,
-            None => {
-                self.bytes += value.len();
-                self.values.insert(value.into(), individuals);
-            }
-        }
     }
 
     /// Adds the profile of another part of the table.
     pub fn merge(&mut self, other: Self) {
         self.statistics.merge(other.statistics);
-        for (value, individuals) in other.values {
-            self.add(&value, individuals);
-        }
+        self.values.merge(other.values);
+        self.individuals += other.individuals;
     }
 
     /// Bytes held, roughly.
     pub fn size(&self) -> usize {
-        self.statistics.size() + self.bytes + self.values.len() * 48
+        self.statistics.size() + self.values.size()
     }
 
     /// How many individuals there are.
@@ -94,17 +160,17 @@ impl TableProfile {
 
     /// How many individuals have a sensitive value, given in Arrow's row format.
     pub fn having(&self, value: &[u8]) -> Option<u64> {
-        self.values.get(value).copied()
+        self.values.get(value)
     }
 
     /// How many individuals have the most frequent sensitive value.
     pub fn most_frequent(&self) -> u64 {
-        self.values.values().copied().max().unwrap_or(0)
+        self.values.counts().max().unwrap_or(0)
     }
 
     /// The entropy of the sensitive values in bits.
     pub fn entropy(&self) -> f64 {
-        let mut counts: Vec<u64> = self.values.values().copied().collect();
+        let mut counts: Vec<u64> = self.values.counts().collect();
         counts.sort_unstable();
         let terms = counts.into_iter().map(|count| {
             let share = count as f64 / self.individuals as f64;
@@ -146,19 +212,19 @@ impl TableProfile {
     /// The sensitive values with more individuals than this, and how many the most frequent of the others has.
     pub(super) fn values_above(&self, individuals: u64) -> (Vec<(Vec<u8>, u64)>, u64) {
         let (mut above, mut most) = (vec![], 0);
-        for (value, count) in &self.values {
-            if *count > individuals {
-                above.push((value.to_vec(), *count));
+        self.values.for_each(|value, count| {
+            if count > individuals {
+                above.push((value.to_vec(), count));
             } else {
-                most = most.max(*count);
+                most = most.max(count);
             }
-        }
+        });
         above.sort_unstable();
         (above, most)
     }
 
     pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
-        self.values.values().copied()
+        self.values.counts()
     }
 
     /// The profile as bytes, to be sent.
@@ -166,11 +232,12 @@ impl TableProfile {
         let statistics = serde_json::to_vec(&self.statistics).ok()?;
         let mut bytes = (statistics.len() as u64).to_le_bytes().to_vec();
         bytes.extend(statistics);
-        for (value, individuals) in &self.values {
+        bytes.extend((self.values.short.len() as u64).to_le_bytes());
+        self.values.for_each(|value, individuals| {
             bytes.extend((value.len() as u64).to_le_bytes());
             bytes.extend(value);
             bytes.extend(individuals.to_le_bytes());
-        }
+        });
         Some(bytes)
     }
 
@@ -179,10 +246,14 @@ impl TableProfile {
         let statistics: DivisionStatistics = serde_json::from_slice(part(&mut bytes)?).ok()?;
         let mut profile = Self::new(0);
         profile.statistics = statistics;
+        let short = usize::try_from(number(&mut bytes)?).ok()?;
+        // Each takes 16 bytes at least.
+        profile.values.short.reserve(short.min(bytes.len() / 16));
         while !bytes.is_empty() {
             let value = part(&mut bytes)?;
             let individuals = number(&mut bytes)?;
-            profile.add(value, individuals);
+            profile.values.add(value, individuals);
+            profile.individuals += individuals;
         }
         Some(profile)
     }
@@ -278,6 +349,33 @@ mod tests {
         }
         let cut_short = &whole.to_bytes().unwrap();
         assert!(TableProfile::from_bytes(&cut_short[..cut_short.len() - 1]).is_none());
+    }
+
+    #[test]
+    fn values_of_any_length_are_told_apart() {
+        let values: Vec<Vec<u8>> = (0..40)
+            .flat_map(|length| [vec![0; length], vec![7; length + 1]])
+            .collect();
+        let mut counts = Counts::default();
+        let mut others = Counts::default();
+        for (value, individuals) in values.iter().zip(1..) {
+            counts.add(value, individuals);
+            others.add(value, 1);
+        }
+        others.add(&[1; 15], 5);
+        counts.merge(others);
+        assert_eq!(counts.len(), 81);
+        for (value, individuals) in values.iter().zip(1..) {
+            assert_eq!(counts.get(value), Some(individuals + 1));
+        }
+        assert_eq!(counts.get(&[1; 15]), Some(5));
+        assert_eq!(counts.get(&[1; 16]), None);
+        let mut seen = vec![];
+        counts.for_each(|value, _| seen.push(value.to_vec()));
+        seen.sort();
+        let mut expected = [values, vec![vec![1; 15]]].concat();
+        expected.sort();
+        assert_eq!(seen, expected);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! What is published of groups: per sub-table who shows what how often, and nothing about who is who.
 
-use std::cmp::Ordering;
-
 use super::division::Division;
 use super::estimate::CountEstimate;
 use super::groups::{DivideError, Groups};
@@ -41,51 +39,122 @@ pub fn publish(
     groups: &Groups,
     gids: &[u64],
 ) -> Result<Published, DivideError> {
-    if gids.len() != groups.len() {
-        return Err(DivideError::Malformed("another number of group ids"));
-    }
-    if division.columns() != individuals.columns().len() {
-        return Err(DivideError::Malformed(
-            "the division has another number of columns",
-        ));
-    }
-    let mut order: Vec<usize> = (0..gids.len()).collect();
-    order.sort_unstable_by_key(|group| gids[*group]);
-    if order.windows(2).any(|pair| gids[pair[0]] == gids[pair[1]]) {
-        return Err(DivideError::Malformed("two groups have the same id"));
-    }
-    let table = |columns: Vec<&[u32]>| {
-        let mut rows = vec![];
-        for group in &order {
-            let mut members = groups.members(*group).to_vec();
-            aggregate(gids[*group], &mut members, &columns, &mut rows);
-        }
-        rows
-    };
-    let columns = individuals.columns();
-    let sub_table =
-        |numbers: &Vec<usize>| table(numbers.iter().map(|c| columns[*c].as_slice()).collect());
+    let publisher = Publisher::try_new(individuals, division, groups, gids)?;
+    let sub_tables = 0..division.tables().len();
     Ok(Published {
-        sub_tables: division.tables().iter().map(sub_table).collect(),
-        sensitive: table(vec![individuals.sensitive()]),
+        sub_tables: sub_tables.map(|table| publisher.sub_table(table)).collect(),
+        sensitive: publisher.sensitive(),
     })
 }
 
-/// Rows of one group, by codes.
-fn aggregate(gid: u64, members: &mut [u32], columns: &[&[u32]], rows: &mut Vec<Row>) {
-    let compare = |a: &u32, b: &u32| {
-        let mut codes = columns.iter().map(|c| c[*a as usize].cmp(&c[*b as usize]));
-        codes.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-    };
-    // Stable, so that the first of several members with the same codes stands for them.
-    members.sort_by(compare);
-    for same in members.chunk_by(|a, b| compare(a, b).is_eq()) {
-        rows.extend(same.first().map(|individual| Row {
-            gid,
-            individual: *individual,
-            count: same.len() as u32,
-        }));
+/// Publishes one table at a time, for a caller who makes several side by side.
+#[derive(Debug)]
+pub struct Publisher<'a> {
+    individuals: &'a Individuals,
+    division: &'a Division,
+    groups: &'a Groups,
+    gids: &'a [u64],
+    /// Groups by their ids.
+    order: Vec<usize>,
+}
+
+impl<'a> Publisher<'a> {
+    /// Of groups, under ids as for [`publish`].
+    pub fn try_new(
+        individuals: &'a Individuals,
+        division: &'a Division,
+        groups: &'a Groups,
+        gids: &'a [u64],
+    ) -> Result<Self, DivideError> {
+        if gids.len() != groups.len() {
+            return Err(DivideError::Malformed("another number of group ids"));
+        }
+        if division.columns() != individuals.columns().len() {
+            return Err(DivideError::Malformed(
+                "the division has another number of columns",
+            ));
+        }
+        let mut order: Vec<usize> = (0..gids.len()).collect();
+        order.sort_unstable_by_key(|group| gids[*group]);
+        if order.windows(2).any(|pair| gids[pair[0]] == gids[pair[1]]) {
+            return Err(DivideError::Malformed("two groups have the same id"));
+        }
+        Ok(Self {
+            individuals,
+            division,
+            groups,
+            gids,
+            order,
+        })
     }
+
+    /// The rows of a sub-table.
+    pub fn sub_table(&self, number: usize) -> Vec<Row> {
+        let columns = self.individuals.columns();
+        let own = self.division.tables()[number].iter();
+        self.rows(own.map(|c| columns[*c].as_slice()))
+    }
+
+    /// The rows of the table of sensitive values.
+    pub fn sensitive(&self) -> Vec<Row> {
+        self.rows([self.individuals.sensitive()].into_iter())
+    }
+
+    fn rows<'c>(&self, columns: impl Iterator<Item = &'c [u32]>) -> Vec<Row> {
+        let keys = keys(self.individuals.len(), columns);
+        let mut rows = Vec::with_capacity(self.groups.individuals());
+        let mut members: Vec<(u64, u32)> = vec![];
+        for group in &self.order {
+            members.clear();
+            let own = self.groups.members(*group).iter();
+            members.extend(own.map(|member| (keys[*member as usize], *member)));
+            // Of several members with the same codes the first stands for them.
+            members.sort_unstable();
+            for same in members.chunk_by(|a, b| a.0 == b.0) {
+                rows.extend(same.first().map(|(_, individual)| Row {
+                    gid: self.gids[*group],
+                    individual: *individual,
+                    count: same.len() as u32,
+                }));
+            }
+        }
+        rows
+    }
+}
+
+/// A number for each individual, in the order of its codes: that of the first column, then that of the second.
+fn keys<'c>(individuals: usize, columns: impl Iterator<Item = &'c [u32]>) -> Vec<u64> {
+    let mut keys = vec![0; individuals];
+    let mut used = 0;
+    for column in columns {
+        let bits = u32::BITS
+            - column
+                .iter()
+                .max()
+                .map_or(u32::BITS, |code| code.leading_zeros());
+        if used + bits > u64::BITS {
+            used = shorten(&mut keys);
+        }
+        for (key, code) in keys.iter_mut().zip(column) {
+            *key = *key << bits | u64::from(*code);
+        }
+        used += bits;
+    }
+    keys
+}
+
+/// Numbers keys from 0 in their order; how many bits the numbers need, at most 32.
+fn shorten(keys: &mut [u64]) -> u32 {
+    let mut sorted: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut last = 0;
+    for (number, same) in (0u64..).zip(sorted.chunk_by(|a, b| a.0 == b.0)) {
+        for (_, individual) in same {
+            keys[*individual as usize] = number;
+        }
+        last = number;
+    }
+    u64::BITS - last.leading_zeros()
 }
 
 impl Published {
@@ -173,6 +242,29 @@ mod tests {
         assert_eq!(counts(&published.sub_tables[1]), jobs);
         let salaries = [(1, 2), (1, 1), (1, 1), (2, 1), (2, 1), (2, 1), (2, 1)];
         assert_eq!(counts(&published.sensitive), salaries);
+    }
+
+    #[test]
+    fn keys_keep_the_order_of_codes() {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        for bits in [1, 9, 20, 32] {
+            let columns: Vec<Vec<u32>> = (0..7)
+                .map(|_| {
+                    let few: Vec<u32> = (0..3)
+                        .map(|_| random.random::<u32>() >> (32 - bits))
+                        .collect();
+                    (0..300).map(|_| few[random.random_range(0..3)]).collect()
+                })
+                .collect();
+            let keys = keys(300, columns.iter().map(Vec::as_slice));
+            let codes = |i: usize| columns.iter().map(move |c| c[i]);
+            for a in 0..300 {
+                for b in 0..300 {
+                    assert_eq!(keys[a].cmp(&keys[b]), codes(a).cmp(codes(b)));
+                }
+            }
+        }
+        assert_eq!(keys(2, [].into_iter()), [0, 0]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use self::bins::{Bins, SLOTS};
 use self::values::Values;
-use super::mix::mix;
+use super::mix::{NumberMap, mix};
 
 /// The position of a missing value, which is a value of its own and never shares a bin.
 pub const MISSING: u64 = u64::MAX;
@@ -85,6 +85,42 @@ pub fn position_of_bytes(bytes: &[u8]) -> u64 {
     position.min(MISSING - 1)
 }
 
+/// The different positions of a column, in the order in which they come.
+struct Numbered {
+    positions: Vec<u64>,
+    /// How many individuals have each.
+    counts: Vec<u64>,
+    /// Which of them each individual has.
+    of: Vec<u32>,
+}
+
+impl Numbered {
+    fn new(column: &[u64]) -> Self {
+        let (mut positions, mut counts) = (vec![], vec![]);
+        let mut of = Vec::with_capacity(column.len());
+        let mut known: NumberMap<u32> = NumberMap::default();
+        let mut last = None;
+        for position in column {
+            let number = match last {
+                Some((before, number)) if before == *position => number,
+                _ => *known.entry(*position).or_insert_with(|| {
+                    positions.push(*position);
+                    counts.push(0);
+                    positions.len() as u32 - 1
+                }),
+            };
+            last = Some((*position, number));
+            counts[number as usize] += 1;
+            of.push(number);
+        }
+        Self {
+            positions,
+            counts,
+            of,
+        }
+    }
+}
+
 impl DivisionStatistics {
     /// Nothing counted yet.
     pub fn new(columns: usize) -> Self {
@@ -104,12 +140,14 @@ impl DivisionStatistics {
         self.individuals += rows as u64;
         let mut slots: Vec<Vec<u8>> = Vec::with_capacity(self.bins.len());
         for (c, column) in columns.iter().enumerate().take(self.bins.len()) {
-            let column = &column[..rows];
-            self.values[c].count(column);
-            if self.bins[c].admit(column) {
+            let numbered = Numbered::new(&column[..rows]);
+            self.values[c].count(&numbered);
+            if self.bins[c].admit(&numbered.positions) {
                 self.fold(c);
             }
-            slots.push(self.bins[c].slots(column));
+            let slot_of = self.bins[c].slots(&numbered.positions);
+            let of = numbered.of.iter();
+            slots.push(of.map(|number| slot_of[*number as usize]).collect());
         }
         for (b, second) in slots.iter().enumerate() {
             for (a, first) in slots.iter().enumerate().take(b) {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Numbered;
 use crate::anatomize::mix::{NumberMap, mix};
 
 /// Most values that are counted.
@@ -18,9 +19,9 @@ pub(super) struct Values {
 }
 
 impl Values {
-    pub fn count(&mut self, positions: &[u64]) {
-        for position in positions {
-            self.add(*position, 1);
+    pub fn count(&mut self, column: &Numbered) {
+        for (position, count) in column.positions.iter().zip(&column.counts) {
+            self.add(*position, *count);
         }
     }
 

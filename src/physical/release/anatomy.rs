@@ -16,7 +16,7 @@ use hashbrown::HashSet;
 
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
-use crate::anatomize::{Ask, CodedBlock, DivideError, Learned, Row, publish};
+use crate::anatomize::{Ask, CodedBlock, DivideError, Learned, Publisher, Row, ranks};
 use crate::error;
 use crate::model::Ratio;
 use crate::spec::{IdSpace, Spec};
@@ -52,7 +52,7 @@ impl BlockWork for AnatomyWork {
             layout,
             metrics,
             cancel,
-            ..
+            crew,
         } = &self.context;
         let learned: Learned = learned_of(rows)?;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
@@ -65,7 +65,8 @@ impl BlockWork for AnatomyWork {
         let sensitive = individuals.records.column(0);
         let whole = rows.column(5 + layout.qi_count());
         let whole = whole.as_primitive::<UInt64Type>().values();
-        let coded = CodedBlock::try_new(&qi, sensitive, whole, &learned)?;
+        let common = common_values(&learned, sensitive.data_type())?;
+        let coded = self.coded(&qi, sensitive, &common, whole, &learned)?;
 
         let timer = metrics.forming.timer();
         let groups = self.ask.method.groups(
@@ -85,29 +86,28 @@ impl BlockWork for AnatomyWork {
         let gids: Vec<u64> = (0..groups.len() as u32)
             .map(|group| ids.id(0, group))
             .collect();
-        let published = publish(&coded.individuals, &learned.division, &groups, &gids)
+        let publisher = Publisher::try_new(&coded.individuals, &learned.division, &groups, &gids)
             .map_err(|e| internal_datafusion_err!("{e}"))?;
-        let mut tables = vec![];
-        for (number, (rows, places)) in published
-            .sub_tables
-            .iter()
-            .zip(learned.division.tables())
-            .enumerate()
-        {
+        let sub_tables = learned.division.tables();
+        let tables = crew.each((0..=sub_tables.len()).collect(), |number| {
+            let Some(places) = sub_tables.get(number) else {
+                let place = vec![qi.len()];
+                return Table::try_new(
+                    "sa".to_owned(),
+                    &publisher.sensitive(),
+                    place,
+                    &[sensitive],
+                );
+            };
             let columns: Vec<&ArrayRef> = places.iter().map(|c| &qi[*c]).collect();
             let name = format!("qi_{}", number + 1);
-            tables.push(Table::try_new(name, rows, places.clone(), &columns)?);
-        }
-        let place = vec![qi.len()];
-        tables.push(Table::try_new(
-            "sa".to_owned(),
-            &published.sensitive,
-            place,
-            &[sensitive],
-        )?);
+            let rows = publisher.sub_table(number);
+            Table::try_new(name, &rows, places.clone(), &columns)
+        });
+        let tables = tables.into_iter().collect::<Result<Vec<_>, _>>()?;
 
         let timer = metrics.verifying.timer();
-        self.verify(&tables, &learned, sensitive, whole)?;
+        self.verify(&tables, &learned, &common, sensitive, whole)?;
         timer.done();
         let types = qi.iter().chain([sensitive]).map(|c| c.data_type().clone());
         let types = types.collect();
@@ -127,21 +127,46 @@ impl AnatomyWork {
         })
     }
 
+    /// Codes the block, its columns side by side.
+    fn coded(
+        &self,
+        qi: &[ArrayRef],
+        sensitive: &ArrayRef,
+        common: &ArrayRef,
+        whole: &[u64],
+        learned: &Learned,
+    ) -> Result<CodedBlock> {
+        let sensitive = concat(&[sensitive.as_ref(), common.as_ref()])?;
+        // Most values are sensitive ones.
+        let columns = [&sensitive].into_iter().chain(qi).collect();
+        let mut coded = self.context.crew.each(columns, ranks).into_iter();
+        let sensitive = coded.next().transpose()?.unwrap_or_default();
+        let qi = coded.collect::<Result<_, _>>()?;
+        CodedBlock::try_new(qi, sensitive, whole, learned)
+            .map_err(|e| internal_datafusion_err!("{e}"))
+    }
+
     /// Checks the published tables with code that knows nothing of how they came about.
     fn verify(
         &self,
         tables: &[Table],
         learned: &Learned,
+        common: &ArrayRef,
         sensitive: &ArrayRef,
         whole: &[u64],
     ) -> Result<()> {
         let failed = |what: String| self.context.failed(&what);
-        let views: Vec<AnatomyTable<'_>> = tables.iter().map(Table::view).collect();
-        let Some((values, sub_tables)) = views.split_last() else {
+        let Some(values) = tables.last() else {
             return Err(failed("there is no table".to_owned()));
         };
-        let (known, counts, others) = prior(learned, sensitive, whole)?;
-        let anatomy = Anatomy::with_prior(sub_tables, *values, &known, &counts)?
+        let views = tables.iter().map(Table::view).collect();
+        let counts = self
+            .context
+            .crew
+            .each(views, |table: AnatomyTable<'_>| table.read());
+        let counts = counts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let (known, numbers, others) = prior(learned, common, sensitive, whole)?;
+        let anatomy = Anatomy::of_counts(&counts, &values.columns, &known, &numbers)?
             .and_others(others, learned.most_of_others);
         match anatomy.rows_out_of_order() {
             0 => {}
@@ -158,17 +183,24 @@ impl AnatomyWork {
     }
 }
 
+/// The common sensitive values of the whole table.
+fn common_values(learned: &Learned, data_type: &DataType) -> Result<ArrayRef> {
+    let converter = RowConverter::new(vec![SortField::new(data_type.clone())])?;
+    let parser = converter.parser();
+    let common = learned.common.iter().map(|(value, _)| parser.parse(value));
+    let columns = converter.convert_rows(common)?;
+    Ok(Arc::clone(&columns[0]))
+}
+
 /// The sensitive values that the verifier is told of, each once, with their individuals in the whole table; and how many
 /// individuals have other ones.
 fn prior(
     learned: &Learned,
+    common: &ArrayRef,
     sensitive: &ArrayRef,
     whole: &[u64],
 ) -> Result<(ArrayRef, ArrayRef, u64)> {
     let converter = RowConverter::new(vec![SortField::new(sensitive.data_type().clone())])?;
-    let parser = converter.parser();
-    let common = learned.common.iter().map(|(value, _)| parser.parse(value));
-    let common = Arc::clone(&converter.convert_rows(common)?[0]);
     let rows = converter.convert_columns(std::slice::from_ref(sensitive))?;
     let told: HashSet<&[u8]> = learned.common.iter().map(|(v, _)| v.as_slice()).collect();
     let mut seen: HashSet<&[u8]> = HashSet::new();

@@ -1,7 +1,9 @@
 //! Anatomized tables as a reader of the release sees them, group by group.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::compute::{cast, concat};
+use std::ops::Range;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use datafusion::arrow::compute::{cast, concat, partition, take};
 use datafusion::arrow::datatypes::{DataType, UInt64Type};
 use datafusion::arrow::error::ArrowError;
 
@@ -19,6 +21,74 @@ pub struct AnatomyTable<'a> {
     pub columns: &'a [ArrayRef],
     /// How many individuals of the group show the tuple.
     pub count: &'a ArrayRef,
+}
+
+/// A published table that was read: how many individuals its rows count, group by group.
+#[derive(Debug)]
+pub struct AnatomyCounts {
+    /// Rows that follow each other and have the same id.
+    runs: Vec<Run>,
+    /// The id of each run.
+    ids: ArrayRef,
+    /// The counts of all rows, 0 for rows that are at fault.
+    counts: Vec<u64>,
+    out_of_order: usize,
+    repeated: usize,
+    no_gid: usize,
+    no_count: usize,
+}
+
+#[derive(Debug)]
+struct Run {
+    rows: Range<usize>,
+    individuals: u64,
+    most: u64,
+}
+
+impl AnatomyTable<'_> {
+    /// Reads the table on its own. Several can be read side by side.
+    pub fn read(&self) -> Result<AnatomyCounts, ArrowError> {
+        let rows = self.gid.len();
+        if self.count.len() != rows || self.columns.iter().any(|c| c.len() != rows) {
+            return invalid("verify: columns of an anatomized table differ in length".to_owned());
+        }
+        // Rows that come one after the other in their order are all different.
+        let out_of_order = rows_out_of_order(self)?;
+        let mut repeated = 0;
+        if out_of_order > 0 {
+            let mut columns = vec![self.gid.clone()];
+            columns.extend(self.columns.iter().cloned());
+            let (_, different) = codes(&columns)?;
+            repeated = rows - different;
+        }
+        let mut counts = numbers(self.count)?;
+        let (mut no_gid, mut no_count) = (0, 0);
+        let mut runs = vec![];
+        for rows in partition(std::slice::from_ref(self.gid))?.ranges() {
+            let counts = &mut counts[rows.clone()];
+            if self.gid.is_null(rows.start) {
+                no_gid += rows.len();
+                counts.fill(0);
+                continue;
+            }
+            no_count += counts.iter().filter(|count| **count == 0).count();
+            runs.push(Run {
+                rows,
+                individuals: counts.iter().fold(0, |sum, n| n.saturating_add(sum)),
+                most: counts.iter().copied().max().unwrap_or(0),
+            });
+        }
+        let firsts = UInt64Array::from_iter_values(runs.iter().map(|run| run.rows.start as u64));
+        Ok(AnatomyCounts {
+            ids: take(self.gid, &firsts, None)?,
+            runs,
+            counts,
+            out_of_order,
+            repeated,
+            no_gid,
+            no_count,
+        })
+    }
 }
 
 /// Anatomized tables, grouped.
@@ -78,6 +148,16 @@ impl Anatomy {
         Self::read(sub_tables, sensitive, Some((values, counts)))
     }
 
+    /// The same of tables that were read: the sub-tables and at last that of the sensitive values `shown`.
+    pub fn of_counts(
+        tables: &[AnatomyCounts],
+        shown: &[ArrayRef],
+        values: &ArrayRef,
+        counts: &ArrayRef,
+    ) -> Result<Self, ArrowError> {
+        Self::grouped(tables, shown, Some((values, counts)))
+    }
+
     /// How many rows of all tables do not come after the one before them by group id and columns. Where the tables are
     /// sorted by what they publish, 0, the order of rows says nothing that the rows do not.
     pub fn rows_out_of_order(&self) -> usize {
@@ -97,11 +177,25 @@ impl Anatomy {
         sensitive: AnatomyTable<'_>,
         whole: Option<(&ArrayRef, &ArrayRef)>,
     ) -> Result<Self, ArrowError> {
-        let [values] = sensitive.columns else {
+        let tables = sub_tables.iter().chain([&sensitive]);
+        let tables = tables
+            .map(AnatomyTable::read)
+            .collect::<Result<Vec<_>, _>>()?;
+        Self::grouped(&tables, sensitive.columns, whole)
+    }
+
+    fn grouped(
+        tables: &[AnatomyCounts],
+        shown: &[ArrayRef],
+        whole: Option<(&ArrayRef, &ArrayRef)>,
+    ) -> Result<Self, ArrowError> {
+        let ([values], Some(sensitive)) = (shown, tables.last()) else {
             return invalid("verify: a table of sensitive values has one column".to_owned());
         };
-        let tables = || sub_tables.iter().chain([&sensitive]);
-        let ids: Vec<&dyn Array> = tables().map(|table| table.gid.as_ref()).collect();
+        if values.len() != sensitive.counts.len() {
+            return invalid("verify: columns of an anatomized table differ in length".to_owned());
+        }
+        let ids: Vec<&dyn Array> = tables.iter().map(|table| table.ids.as_ref()).collect();
         let (ids, groups) = codes(&[concat(&ids)?])?;
         let mut anatomy = Self {
             groups: vec![Group::default(); groups],
@@ -112,63 +206,37 @@ impl Anatomy {
             out_of_order: 0,
             faults: Faults::default(),
         };
-        let mut start = 0;
-        let mut counts = vec![];
-        for (number, table) in tables().enumerate() {
-            let rows = table.gid.len();
-            let ids = &ids[start..start + rows];
-            start += rows;
-            counts = anatomy.count(number, table, ids)?;
+        let mut rest = ids.as_slice();
+        for (number, table) in tables.iter().enumerate() {
+            let (ids, others) = rest.split_at(table.runs.len());
+            anatomy.count(number, table, ids);
+            rest = others;
         }
         // The last table is that of sensitive values.
-        let ids = &ids[start - sensitive.gid.len()..];
-        anatomy.read_values(values, &counts, ids, whole)?;
-        // A group of rows without an id is none.
-        anatomy.groups.retain(|group| !group.most.is_empty());
+        let ids = &ids[ids.len() - sensitive.runs.len()..];
+        anatomy.read_values(values, sensitive, ids, whole)?;
         Ok(anatomy)
     }
 
-    /// Counts the groups of one table; the counts of its rows, 0 for rows that are at fault.
-    fn count(
-        &mut self,
-        number: usize,
-        table: &AnatomyTable<'_>,
-        ids: &[u32],
-    ) -> Result<Vec<u64>, ArrowError> {
-        let rows = ids.len();
-        if table.count.len() != rows || table.columns.iter().any(|c| c.len() != rows) {
-            return invalid("verify: columns of an anatomized table differ in length".to_owned());
-        }
-        // Rows that come one after the other in their order are all different.
-        let out_of_order = rows_out_of_order(table)?;
-        self.out_of_order += out_of_order;
-        if out_of_order > 0 {
-            let mut columns = vec![table.gid.clone()];
-            columns.extend(table.columns.iter().cloned());
-            let (_, different) = codes(&columns)?;
-            self.faults.repeated += rows - different;
-        }
-        let mut counts = numbers(table.count)?;
-        for (row, count) in counts.iter_mut().enumerate() {
-            if table.gid.is_null(row) {
-                self.faults.no_gid += 1;
-                *count = 0;
-                continue;
-            }
-            self.faults.no_count += usize::from(*count == 0);
-            let group = &mut self.groups[ids[row] as usize];
+    /// Counts the groups of one table, given the group of each run.
+    fn count(&mut self, number: usize, table: &AnatomyCounts, ids: &[u32]) {
+        self.out_of_order += table.out_of_order;
+        self.faults.repeated += table.repeated;
+        self.faults.no_gid += table.no_gid;
+        self.faults.no_count += table.no_count;
+        for (run, id) in table.runs.iter().zip(ids) {
+            let group = &mut self.groups[*id as usize];
             group.individuals.resize(number + 1, 0);
             group.most.resize(number + 1, 0);
-            group.individuals[number] = group.individuals[number].saturating_add(*count);
-            group.most[number] = group.most[number].max(*count);
+            group.individuals[number] = group.individuals[number].saturating_add(run.individuals);
+            group.most[number] = group.most[number].max(run.most);
         }
-        Ok(counts)
     }
 
     fn read_values(
         &mut self,
         values: &ArrayRef,
-        counts: &[u64],
+        table: &AnatomyCounts,
         ids: &[u32],
         whole: Option<(&ArrayRef, &ArrayRef)>,
     ) -> Result<(), ArrowError> {
@@ -176,11 +244,14 @@ impl Anatomy {
         let all: Vec<&dyn Array> = [values.as_ref()].into_iter().chain(known).collect();
         let (numbered, different) = codes(&[concat(&all)?])?;
         let mut shown = vec![0u64; different];
-        for (row, count) in counts.iter().enumerate() {
-            let value = numbered[row];
-            shown[value as usize] = shown[value as usize].saturating_add(*count);
-            if *count > 0 {
-                self.groups[ids[row] as usize].values.push((value, *count));
+        for (run, id) in table.runs.iter().zip(ids) {
+            let group = &mut self.groups[*id as usize];
+            for row in run.rows.clone() {
+                let (value, count) = (numbered[row], table.counts[row]);
+                shown[value as usize] = shown[value as usize].saturating_add(count);
+                if count > 0 {
+                    group.values.push((value, count));
+                }
             }
         }
         self.prior = match whole {
@@ -191,7 +262,7 @@ impl Anatomy {
                 }
                 let mut prior = vec![0u64; different];
                 for (row, count) in numbers(given)?.into_iter().enumerate() {
-                    let value = numbered[counts.len() + row] as usize;
+                    let value = numbered[values.len() + row] as usize;
                     prior[value] = prior[value].saturating_add(count);
                 }
                 let beyond = shown.iter().zip(&prior).filter(|(here, all)| here > all);
