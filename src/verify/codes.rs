@@ -1,10 +1,11 @@
 //! Numbers for values: equal values of any type get the same number.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, UInt32Array, make_array, make_comparator,
+    Array, ArrayRef, AsArray, ListArray, UInt32Array, downcast_integer_array, make_array,
+    make_comparator,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{SortOptions, take};
@@ -13,7 +14,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 /// Rows that are numbered at a time.
 const PART: usize = 8192;
@@ -29,8 +30,20 @@ pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowErro
     if u32::try_from(first.len() + 1).is_err() {
         return invalid("verify: more records than 32 bits count".to_string());
     }
+    let columns = columns.iter().map(without_dictionary);
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    if let [column] = columns.as_slice()
+        && let Some(numbered) = of_one(column)?
+    {
+        return Ok(numbered);
+    }
+    of_rows(&columns, first.len())
+}
+
+/// The numbers of rows of columns of any types.
+fn of_rows(columns: &[ArrayRef], length: usize) -> Result<(Vec<u32>, usize), ArrowError> {
     let mut known = Known::default();
-    let mut codes = Vec::with_capacity(first.len());
+    let mut codes = Vec::with_capacity(length);
     let fields = columns
         .iter()
         .map(|c| SortField::new(c.data_type().clone()));
@@ -38,8 +51,8 @@ pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowErro
     let repeats = repeats(columns);
     // A part at a time: all rows as bytes would take more memory than the columns.
     let mut rows = converter.empty_rows(0, 0);
-    for from in (0..first.len()).step_by(PART) {
-        let part = from..first.len().min(from + PART);
+    for from in (0..length).step_by(PART) {
+        let part = from..length.min(from + PART);
         let new = part.clone().filter(|row| *row == from || !repeats[*row]);
         let new = UInt32Array::from_iter_values(new.map(|row| (row - from) as u32));
         let columns = columns
@@ -61,6 +74,47 @@ pub(super) fn codes(columns: &[ArrayRef]) -> Result<(Vec<u32>, usize), ArrowErro
         }
     }
     Ok((codes, known.ends.len()))
+}
+
+/// The numbers of the values of a column whose type has a cheap equality.
+fn of_one(column: &ArrayRef) -> Result<Option<(Vec<u32>, usize)>, ArrowError> {
+    let column = with_one_nan_and_zero(column)?;
+    let column = column.as_ref();
+    Ok(downcast_integer_array!(
+        column => Some(numbered(column.iter())),
+        DataType::Float64 => {
+            let floats = column.as_primitive::<Float64Type>().iter();
+            Some(numbered(floats.map(|value| value.map(f64::to_bits))))
+        }
+        DataType::Utf8 => Some(numbered(column.as_string::<i32>().iter())),
+        _ => None,
+    ))
+}
+
+fn numbered<T: Hash + Eq + Copy>(values: impl Iterator<Item = Option<T>>) -> (Vec<u32>, usize) {
+    let mut known = HashMap::new();
+    let mut last = None;
+    let code = |value| match last {
+        Some((same, code)) if same == value => code,
+        _ => {
+            let next = known.len() as u32;
+            let code = *known.entry(value).or_insert(next);
+            last = Some((value, code));
+            code
+        }
+    };
+    (values.map(code).collect(), known.len())
+}
+
+/// A dictionary as the numbers of its values; other columns as they are.
+fn without_dictionary(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let Some(dictionary) = column.as_any_dictionary_opt() else {
+        return Ok(Arc::clone(column));
+    };
+    let values = dictionary.values();
+    let (numbers, _) = codes(std::slice::from_ref(values))?;
+    let numbers = UInt32Array::new(numbers.into(), values.logical_nulls());
+    take(&numbers, dictionary.keys(), None)
 }
 
 /// Whether each row has the bits of the one before it: records of an individual and tuples of a class mostly stand together,
@@ -194,4 +248,82 @@ fn has_floats(data_type: &DataType) -> bool {
 
 pub(super) fn invalid<T>(message: String) -> Result<T, ArrowError> {
     Err(ArrowError::InvalidArgumentError(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{
+        DictionaryArray, Float64Array, Int64Array, StringArray, StructArray,
+    };
+    use datafusion::arrow::buffer::NullBuffer;
+    use datafusion::arrow::datatypes::{Field, Fields, Int32Type, UInt32Type};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// Columns of several types with few different values, some of them missing, and floats that are equal in other bits.
+    fn columns(random: &mut ChaCha8Rng, rows: usize) -> Vec<ArrayRef> {
+        let mut numbers = || -> Vec<Option<i64>> {
+            let number = |_| Some(random.random_range(0..6)).filter(|n| *n > 0);
+            (0..rows).map(number).collect()
+        };
+        let float =
+            |n: Option<i64>| n.map(|n| [0.0, -0.0, 1.5, f64::NAN, -f64::NAN][n as usize - 1]);
+        let lists = |n: Option<i64>| n.map(|n| vec![Some(n as i32); n as usize / 2]);
+        let floats: Float64Array = numbers().into_iter().map(float).collect();
+        let ends = Fields::from(vec![
+            Field::new("lo", DataType::Float64, true),
+            Field::new("hi", DataType::Int64, true),
+        ]);
+        let both: Vec<ArrayRef> = vec![
+            Arc::new(floats.clone()),
+            Arc::new(Int64Array::from(numbers())),
+        ];
+        let known = numbers()
+            .iter()
+            .map(Option::is_some)
+            .collect::<NullBuffer>();
+        let text = numbers().into_iter().map(|n| n.map(|n| n.to_string()));
+        vec![
+            Arc::new(text.collect::<StringArray>()),
+            Arc::new(Int64Array::from(numbers())),
+            Arc::new(floats),
+            Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
+                numbers().into_iter().map(lists),
+            )),
+            Arc::new(StructArray::new(ends, both, Some(known))),
+        ]
+    }
+
+    #[test]
+    fn one_column_is_numbered_as_rows_are() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        for rows in [0, 1, 2, 40] {
+            for column in columns(&mut random, rows) {
+                let expected = of_rows(std::slice::from_ref(&column), rows).unwrap();
+                assert_eq!(codes(&[column]).unwrap(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_dictionary_is_numbered_as_its_values_are() {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        for rows in [0, 1, 2, 40, PART + 40] {
+            let (mut packed, mut plain) = (vec![], vec![]);
+            for values in columns(&mut random, 12) {
+                let key = |_| Some(random.random_range(0..14)).filter(|key| *key < 12);
+                let keys: UInt32Array = (0..rows).map(key).collect();
+                plain.push(take(&values, &keys, None).unwrap());
+                let dictionary = DictionaryArray::<UInt32Type>::new(keys, values);
+                packed.push(Arc::new(dictionary) as ArrayRef);
+            }
+            for (packed, plain) in packed.iter().zip(&plain) {
+                let [packed, plain] = [packed, plain].map(|c| codes(&[Arc::clone(c)]).unwrap());
+                assert_eq!(packed, plain);
+            }
+            assert_eq!(codes(&packed).unwrap(), codes(&plain).unwrap());
+        }
+    }
 }

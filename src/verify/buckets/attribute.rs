@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use datafusion::arrow::compute::{concat, filter, take};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
@@ -10,14 +10,17 @@ use datafusion::arrow::row::{RowConverter, SortField};
 
 use super::super::codes::{codes, invalid};
 use super::super::ratio::Ratio;
-use super::release::{LocalColumn, counts, has};
+use super::release::{LocalColumn, counts, inside, sizes};
 use super::{AttributeAttained, BucketRule, LocalViolation};
 
 /// Every bucket with its values.
 #[derive(Debug)]
 pub(super) struct AttributeBuckets {
-    /// Per bucket: the place of each of its values in the order of all values, with how often it occurs, by place.
-    buckets: Vec<Vec<(u32, usize)>>,
+    /// Bucket after bucket: the place of each of its values in the order of all values, with how often it occurs, by
+    /// place.
+    entries: Vec<(u32, usize)>,
+    /// One past the last entry of each bucket.
+    ends: Vec<usize>,
     /// Members of each bucket.
     members: Vec<usize>,
     /// Number of different values.
@@ -30,7 +33,7 @@ impl AttributeBuckets {
     /// Finds the buckets again; everybody must have one if the column is `sensitive`.
     pub fn try_new(column: &LocalColumn, sensitive: bool) -> Result<Self, ArrowError> {
         let records = column.bucket.len();
-        let inside = BooleanArray::from_iter((0..records).map(|r| Some(has(column, r))));
+        let inside = inside(column);
         let member_of = filter(&column.bucket, &inside)?;
         let shown = filter(&column.value, &inside)?;
         let (mut without_value, entries) = match &column.table {
@@ -68,31 +71,12 @@ impl AttributeBuckets {
         let of_member = &bucket[..member_of.len()];
         let of_entry = &bucket[bucket.len() - entry_bucket.len()..];
         let (place, values) = places(&value)?;
-        let mut all: Vec<(u32, u32, usize)> = of_entry
-            .iter()
-            .zip(&place)
-            .enumerate()
-            .map(|(at, (bucket, place))| {
-                let number = number.as_ref().map_or(1, |n| n.value(at) as usize);
-                (*bucket, *place, number)
-            })
-            .collect();
-        all.sort_unstable();
-        let mut by_bucket: Vec<Vec<(u32, usize)>> = vec![vec![]; buckets];
-        for (bucket, place, number) in all {
-            let own = &mut by_bucket[bucket as usize];
-            match own.last_mut() {
-                Some((last, count)) if *last == place => *count += number,
-                _ => own.push((place, number)),
-            }
-        }
-        let mut members = vec![0; buckets];
-        for bucket in of_member {
-            members[*bucket as usize] += 1;
-        }
+        let number = |at: usize| number.as_ref().map_or(1, |n| n.value(at) as usize);
+        let (entries, ends) = by_bucket(of_entry, buckets, |at| (place[at], number(at)));
         Ok(Self {
-            buckets: by_bucket,
-            members,
+            entries,
+            ends,
+            members: sizes(of_member, buckets),
             values,
             without_bucket: if sensitive {
                 records - member_of.len()
@@ -101,6 +85,12 @@ impl AttributeBuckets {
             },
             without_value,
         })
+    }
+
+    fn buckets(&self) -> impl Iterator<Item = &[(u32, usize)]> {
+        let begins = std::iter::once(&0).chain(&self.ends);
+        let parts = begins.zip(&self.ends);
+        parts.map(|(begin, end)| &self.entries[*begin..*end])
     }
 
     pub fn check_members(&self, attribute: usize) -> Result<(), LocalViolation> {
@@ -118,7 +108,7 @@ impl AttributeBuckets {
     }
 
     pub fn check_table(&self, attribute: usize) -> Result<(), LocalViolation> {
-        let sizes = self.members.iter().zip(&self.buckets);
+        let sizes = self.members.iter().zip(self.buckets());
         let unlike = sizes.filter(|(members, values)| **members != size(values));
         match unlike.count() {
             0 => Ok(()),
@@ -133,11 +123,11 @@ impl AttributeBuckets {
         rule: &BucketRule,
     ) -> Result<AttributeAttained, LocalViolation> {
         let mut whole = vec![0; self.values];
-        for (place, count) in self.buckets.iter().flatten() {
+        for (place, count) in &self.entries {
             whole[*place as usize] += count;
         }
         let mut attained = AttributeAttained {
-            buckets: self.buckets.len(),
+            buckets: self.ends.len(),
             owners: whole.iter().sum(),
             smallest_bucket: usize::MAX,
             largest_bucket: 0,
@@ -147,7 +137,7 @@ impl AttributeBuckets {
             largest_distance: None,
         };
         let mut violation = None;
-        for bucket in &self.buckets {
+        for bucket in self.buckets() {
             let (size, most) = (size(bucket), most(bucket));
             attained.smallest_bucket = attained.smallest_bucket.min(size);
             attained.largest_bucket = attained.largest_bucket.max(size);
@@ -168,7 +158,7 @@ impl AttributeBuckets {
                 violation.get_or_insert((0, size, most)).0 += 1;
             }
         }
-        if self.buckets.is_empty() {
+        if self.ends.is_empty() {
             attained.smallest_bucket = 0;
         }
         match violation {
@@ -176,13 +166,51 @@ impl AttributeBuckets {
             Some((violating, size, most)) => Err(LocalViolation::Bucket {
                 attribute,
                 rule: *rule,
-                buckets: self.buckets.len(),
+                buckets: self.ends.len(),
                 violating,
                 size,
                 most,
             }),
         }
     }
+}
+
+/// The entries of each bucket, by place and one for each, and where those of each bucket end. `entry` is a place and how
+/// often its value occurs.
+fn by_bucket(
+    bucket_of: &[u32],
+    buckets: usize,
+    entry: impl Fn(usize) -> (u32, usize),
+) -> (Vec<(u32, usize)>, Vec<usize>) {
+    let mut ends = sizes(bucket_of, buckets);
+    let mut begin = 0;
+    for end in &mut ends {
+        begin += std::mem::replace(end, begin);
+    }
+    // Where the next entry of each bucket goes; in the end, where it ends.
+    let mut entries = vec![(0, 0); bucket_of.len()];
+    for (at, bucket) in bucket_of.iter().enumerate() {
+        let next = &mut ends[*bucket as usize];
+        entries[*next] = entry(at);
+        *next += 1;
+    }
+    let (mut begin, mut kept) = (0, 0);
+    for end in &mut ends {
+        let own = kept;
+        entries[begin..*end].sort_unstable();
+        for at in begin..*end {
+            let (place, count) = entries[at];
+            if kept > own && entries[kept - 1].0 == place {
+                entries[kept - 1].1 += count;
+            } else {
+                entries[kept] = (place, count);
+                kept += 1;
+            }
+        }
+        begin = std::mem::replace(end, kept);
+    }
+    entries.truncate(kept);
+    (entries, ends)
 }
 
 fn size(bucket: &[(u32, usize)]) -> usize {
@@ -285,6 +313,10 @@ pub(super) fn single_values(cells: &ArrayRef) -> Result<(ArrayRef, usize), Arrow
             let values = take(lists.values(), &at.collect::<UInt32Array>(), None)?;
             let missing = values.logical_null_count();
             Ok((values, missing))
+        }
+        DataType::Dictionary(_, values) if values.is_nested() => {
+            let cells = cells.as_any_dictionary();
+            single_values(&take(cells.values(), cells.keys(), None)?)
         }
         _ => Ok((Arc::clone(cells), cells.logical_null_count())),
     }

@@ -7,7 +7,7 @@ use datafusion::arrow::error::ArrowError;
 use super::super::codes::{codes, invalid};
 use super::LocalViolation;
 use super::attribute::single_values;
-use super::release::{LocalColumn, has};
+use super::release::{LocalColumn, inside};
 
 /// Checks a column, permuted in place, against the original values of the same records, row by row: only secret values are
 /// in buckets, no secret value is shown outside of one, and the values of every bucket are those of its members.
@@ -30,7 +30,7 @@ pub fn preserved(
     }
     let is_secret = |r: usize| secret.is_none_or(|s| s.is_valid(r) && s.value(r));
     // A value that is in no bucket though it is secret must be blank.
-    let wrong = |r: &usize| match (has(column, *r), is_secret(*r)) {
+    let wrong = |r: &usize| match (column.bucket.is_valid(*r), is_secret(*r)) {
         (true, secret) => !secret,
         (false, true) => column.value.is_valid(*r),
         (false, false) => false,
@@ -39,7 +39,7 @@ pub fn preserved(
         0 => {}
         records => return Ok(Err(LocalViolation::Flags { attribute, records })),
     }
-    let inside = BooleanArray::from_iter((0..records).map(|r| Some(has(column, r))));
+    let inside = inside(column);
     let (published, _) = single_values(&filter(&column.value, &inside)?)?;
     let own = filter(original, &inside)?;
     if published.data_type() != own.data_type() {

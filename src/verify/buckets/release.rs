@@ -2,9 +2,11 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::scope;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt64Array};
+use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::compute::{cast, nullif};
 use datafusion::arrow::datatypes::{DataType, UInt64Type};
 use datafusion::arrow::error::ArrowError;
@@ -73,7 +75,7 @@ impl LocalRelease {
         let mut shown = qi.to_vec();
         let mut presence: Vec<ArrayRef> = vec![];
         for column in semi_sensitive {
-            let in_bucket = BooleanArray::from_iter((0..records).map(|r| Some(has(column, r))));
+            let in_bucket = inside(column);
             // Its value says nothing about the record, only that the value is in a bucket.
             shown.push(nullif(&column.value, &in_bucket)?);
             presence.push(Arc::new(in_bucket));
@@ -81,14 +83,25 @@ impl LocalRelease {
         shown.extend(presence.iter().cloned());
         let (pattern, patterns) = of_all(&presence, records)?;
 
-        // Beside the groups: looking at people and buckets takes as long, and neither needs the other.
-        let (group, rest) = scope(|scope| {
-            let group = scope.spawn(|| of_all(&shown, records));
-            let rest = people_and_buckets(individual, semi_sensitive, sensitive);
-            (group.join(), rest)
-        });
-        let (group, groups) = group.unwrap_or_else(|panic| resume_unwind(panic))?;
-        let (with_several, attributes) = rest?;
+        let mut parts = vec![Part::People(individual)];
+        parts.extend(sensitive.iter().map(|column| Part::Attribute(column, true)));
+        parts.push(Part::Groups(&shown, records));
+        parts.extend(
+            semi_sensitive
+                .iter()
+                .map(|column| Part::Attribute(column, false)),
+        );
+        let (mut with_several, mut group, mut groups) = (0, vec![], 0);
+        let (mut attributes, mut of_sensitive) = (vec![], vec![]);
+        for (part, seen) in parts.iter().zip(by_two(&parts, Part::look)) {
+            match (seen?, part) {
+                (Seen::People(several), _) => with_several = several,
+                (Seen::Groups(codes, number), _) => (group, groups) = (codes, number),
+                (Seen::Attribute(buckets), Part::Attribute(_, true)) => of_sensitive.push(buckets),
+                (Seen::Attribute(buckets), _) => attributes.push(buckets),
+            }
+        }
+        attributes.extend(of_sensitive);
         Ok(Self {
             individuals: records,
             without_pseudonym: nameless,
@@ -142,28 +155,71 @@ impl LocalRelease {
     }
 }
 
-/// How many individuals have several records, and the buckets of each attribute.
-fn people_and_buckets(
-    individual: &ArrayRef,
-    semi_sensitive: &[LocalColumn],
-    sensitive: &[LocalColumn],
-) -> Result<(usize, Vec<AttributeBuckets>), ArrowError> {
-    let (person, people) = codes(std::slice::from_ref(individual))?;
-    let records = sizes(&person, people);
-    let with_several = records.iter().filter(|records| **records > 1).count();
-    let mut attributes = vec![];
-    for column in semi_sensitive {
-        attributes.push(AttributeBuckets::try_new(column, false)?);
-    }
-    for column in sensitive {
-        attributes.push(AttributeBuckets::try_new(column, true)?);
-    }
-    Ok((with_several, attributes))
+/// What is looked at without the rest.
+enum Part<'a> {
+    People(&'a ArrayRef),
+    /// The columns that show something, and the number of records.
+    Groups(&'a [ArrayRef], usize),
+    /// A column, and whether it is sensitive.
+    Attribute(&'a LocalColumn, bool),
 }
 
-/// Whether a record's value is in a bucket.
-pub(super) fn has(column: &LocalColumn, record: usize) -> bool {
-    column.bucket.is_valid(record)
+/// What was found in a part.
+enum Seen {
+    /// How many individuals have several records.
+    People(usize),
+    /// The group of each record, and the number of groups.
+    Groups(Vec<u32>, usize),
+    Attribute(AttributeBuckets),
+}
+
+impl Part<'_> {
+    fn look(&self) -> Result<Seen, ArrowError> {
+        Ok(match self {
+            Self::People(individual) => {
+                let (person, people) = codes(std::slice::from_ref(*individual))?;
+                let records = sizes(&person, people);
+                Seen::People(records.iter().filter(|records| **records > 1).count())
+            }
+            Self::Groups(shown, records) => {
+                let (group, groups) = of_all(shown, *records)?;
+                Seen::Groups(group, groups)
+            }
+            Self::Attribute(column, sensitive) => {
+                Seen::Attribute(AttributeBuckets::try_new(column, *sensitive)?)
+            }
+        })
+    }
+}
+
+/// The results of `work` for each item, in their order, by this thread and another one.
+fn by_two<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let take = || {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            items.get(at).map(|item| (at, work(item)))
+        };
+        std::iter::from_fn(take).collect::<Vec<_>>()
+    };
+    let mut done = scope(|scope| {
+        let other = scope.spawn(some);
+        let mut done = some();
+        done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Whether the value of each record is in a bucket.
+pub(super) fn inside(column: &LocalColumn) -> BooleanArray {
+    let bucket = &column.bucket;
+    let inside = match bucket.nulls() {
+        Some(nulls) => nulls.inner().clone(),
+        None => BooleanBuffer::new_set(bucket.len()),
+    };
+    BooleanArray::new(inside, None)
 }
 
 /// Counts of a table, as numbers.
@@ -181,7 +237,8 @@ fn of_all(columns: &[ArrayRef], records: usize) -> Result<(Vec<u32>, usize), Arr
     codes(columns)
 }
 
-fn sizes(codes: &[u32], number: usize) -> Vec<usize> {
+/// How often each number occurs.
+pub(super) fn sizes(codes: &[u32], number: usize) -> Vec<usize> {
     let mut sizes = vec![0; number];
     for code in codes {
         sizes[*code as usize] += 1;

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, BooleanArray, Int32Array, ListArray, StringArray, StructArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, ListArray, StringArray,
+    StructArray, UInt32Array, UInt64Array,
 };
+use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
 
 use super::*;
@@ -85,6 +87,42 @@ fn figure_2_has_groups_and_buckets_of_two() {
     assert_eq!(narrow.to_string(), said);
     // A rule that is missing is not one that holds.
     assert!(verify_local(&release, 2, &[TWO, TWO]).is_err());
+}
+
+/// The same values as a dictionary with an entry per row, backwards.
+fn packed(values: &ArrayRef) -> ArrayRef {
+    let keys = UInt32Array::from_iter_values((0..values.len() as u32).rev());
+    let backwards = take(values, &keys, None).unwrap();
+    Arc::new(DictionaryArray::new(keys, backwards))
+}
+
+#[test]
+fn columns_may_be_dictionaries() {
+    let (gender, age, zip, disease) = figure_2();
+    let verdict = |pack: fn(&ArrayRef) -> ArrayRef, k: usize| {
+        let packed = |column: &LocalColumn| LocalColumn {
+            value: pack(&column.value),
+            ..column.clone()
+        };
+        let (qi, semi_sensitive) = ([pack(&gender)], [packed(&age), packed(&zip)]);
+        let sensitive = [packed(&disease)];
+        let release = LocalRelease::try_new(&who(8), &qi, &semi_sensitive, &sensitive).unwrap();
+        verify_local(&release, k, &[TWO; 3])
+    };
+    for k in [2, 3] {
+        assert_eq!(verdict(packed, k), verdict(Arc::clone, k));
+    }
+
+    let lists = [Some(vec![Some(1)]), Some(vec![Some(1), Some(2)]), None];
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+    let sensitive = [column(&packed(&lists), &[1, 1, 1])];
+    let release = LocalRelease::try_new(&who(3), &[], &[], &sensitive).unwrap();
+    let violation = verify_local(&release, 1, &[TWO]).unwrap_err();
+    let unlike = LocalViolation::NoValue {
+        attribute: 0,
+        records: 2,
+    };
+    assert_eq!(violation, unlike);
 }
 
 #[test]
