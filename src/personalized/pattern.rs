@@ -1,6 +1,6 @@
 //! The QI partition: individuals by which of their values they keep secret (Li 2020, Definition 7).
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use super::{Attribute, People, SmallPattern};
 
@@ -87,9 +87,12 @@ impl Patterns {
             None => false,
         };
         let patterns = self.patterns.iter().filter(own);
-        let mut owners: Vec<u32> = patterns.flat_map(|p| p.members.iter().copied()).collect();
-        owners.sort_unstable();
-        owners
+        let mut is_owner = vec![false; people.individuals()];
+        for member in patterns.flat_map(|pattern| &pattern.members) {
+            is_owner[*member as usize] = true;
+        }
+        let owners = (0..).zip(is_owner).filter(|(_, is_owner)| *is_owner);
+        owners.map(|(individual, _)| individual).collect()
     }
 }
 

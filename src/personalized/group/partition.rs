@@ -18,11 +18,12 @@ pub(super) fn cut(sets: &mut Sets, set: Range<usize>, k: usize) -> Option<usize>
     }
     // The widest first; of equally wide ones the first column.
     widths.sort_unstable_by_key(|(width, column)| (u64::MAX - width, *column));
-    for (_, column) in widths {
-        if let Some(bound) = sets.bound(column, set.clone(), k) {
-            let ranks = sets.ranks(column, set.clone());
+    for (_, column) in &widths {
+        if let Some(bound) = sets.bound(*column, set.clone(), k) {
+            let ranks = sets.ranks(*column, set.clone());
             let left: Vec<bool> = ranks.iter().map(|rank| *rank < bound).collect();
-            return Some(sets.separate(set, &left));
+            let differing = widths.iter().map(|(_, column)| *column);
+            return Some(sets.separate(set, &left, differing));
         }
     }
     None

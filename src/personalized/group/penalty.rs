@@ -45,7 +45,7 @@ pub(super) fn halve(sets: &mut Sets, set: Range<usize>, k: usize) -> Option<usiz
         let left = part.between_seeds(k)?;
         offer(&mut best, sets, &columns, set.clone(), left);
     }
-    best.map(|(_, left)| sets.separate(set, &left))
+    best.map(|(_, left)| sets.separate(set, &left, columns))
 }
 
 /// Keeps the division after which the members lose least; the first of several.

@@ -112,10 +112,16 @@ impl<'a> Sets<'a> {
             .map(|(_, bound)| bound)
     }
 
-    /// Brings the members of a set with `left` to its front, both parts in the order they had; how many they are.
-    pub fn separate(&mut self, set: Range<usize>, left: &[bool]) -> usize {
-        for ranks in &mut self.ranks {
-            separate(&mut ranks[set.clone()], left, &mut self.right);
+    /// Brings the members of a set with `left` to its front, both parts in the order they had; how many they are. In all
+    /// but `columns` they must be alike.
+    pub fn separate(
+        &mut self,
+        set: Range<usize>,
+        left: &[bool],
+        columns: impl IntoIterator<Item = usize>,
+    ) -> usize {
+        for column in columns {
+            separate(&mut self.ranks[column][set.clone()], left, &mut self.right);
         }
         separate(&mut self.members[set], left, &mut self.right)
     }
@@ -123,15 +129,16 @@ impl<'a> Sets<'a> {
 
 fn separate(items: &mut [u32], left: &[bool], right: &mut Vec<u32>) -> usize {
     right.clear();
+    right.resize(items.len(), 0);
     let mut front = 0;
-    for at in 0..items.len() {
-        if left[at] {
-            items[front] = items[at];
-            front += 1;
-        } else {
-            right.push(items[at]);
-        }
+    // Both sides are written and one is kept: which one it is cannot be foretold.
+    for (at, is_left) in left.iter().enumerate().take(items.len()) {
+        let item = items[at];
+        items[front] = item;
+        right[at - front] = item;
+        front += usize::from(*is_left);
     }
-    items[front..].copy_from_slice(right);
+    let behind = items.len() - front;
+    items[front..].copy_from_slice(&right[..behind]);
     front
 }
