@@ -1,5 +1,6 @@
 //! What a class publishes: intervals of attained values, sets of attained values, or nothing.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, ListArray, StringArray, StructArray, UInt32Array};
@@ -20,8 +21,30 @@ enum Shown {
     Nothing,
     /// No member has a value.
     Missing,
-    /// Positions of the smallest and largest, or of all distinct values.
-    Values(Vec<u32>),
+    /// The smallest and largest value, or all distinct ones: where their positions stand in [`Column::positions`].
+    Values(Range<usize>),
+}
+
+/// What classes show in one column.
+#[derive(Default)]
+struct Column {
+    classes: Vec<Shown>,
+    positions: Vec<u32>,
+}
+
+impl Column {
+    fn push(&mut self, positions: impl IntoIterator<Item = u32>) {
+        let begin = self.positions.len();
+        self.positions.extend(positions);
+        let values = Shown::Values(begin..self.positions.len());
+        self.classes.push(values);
+    }
+
+    /// NULL where nothing is shown.
+    fn valid(&self) -> NullBuffer {
+        let nothing = |shown: &Shown| matches!(shown, Shown::Nothing);
+        self.classes.iter().map(|shown| !nothing(shown)).collect()
+    }
 }
 
 /// One column of generalized values, one row per class.
@@ -37,13 +60,16 @@ pub(super) fn generalize(
         return Ok(labels);
     }
     let qi = &individuals.qi[column];
-    let shown: Vec<Shown> = classes
-        .iter()
-        .map(|class| match kind {
-            Kind::Categorical | Kind::Masked => distinct(encoded, class.members, column),
-            Kind::Integer | Kind::Real => ends(qi, &encoded.keys[column], class.members),
-        })
-        .collect();
+    let shown = match kind {
+        Kind::Categorical | Kind::Masked => distinct(encoded, classes, column),
+        Kind::Integer | Kind::Real => {
+            let mut shown = Column::default();
+            for class in classes {
+                ends(qi, &encoded.keys[column], class.members, &mut shown);
+            }
+            shown
+        }
+    };
     match (text, kind) {
         (true, _) => texts(qi.values(), &shown, kind),
         (false, Kind::Categorical | Kind::Masked) => lists(qi.values(), &shown),
@@ -74,7 +100,7 @@ fn labels(encoded: &EncodedBlock, classes: &[Class<'_>], column: usize) -> Optio
     Some(Arc::new(classes.iter().map(label).collect::<StringArray>()))
 }
 
-fn ends(qi: &QiColumn, keys: &Keys, class: &[u32]) -> Shown {
+fn ends(qi: &QiColumn, keys: &Keys, class: &[u32], shown: &mut Column) {
     let (mut ends, mut missing) = (None::<(usize, usize)>, false);
     for at in class.iter().flat_map(|i| qi.positions(*i as usize)) {
         if keys.is_null(at) {
@@ -90,27 +116,32 @@ fn ends(qi: &QiColumn, keys: &Keys, class: &[u32]) -> Shown {
         }
     }
     match ends {
-        Some(_) if missing => Shown::Nothing,
-        Some((lo, hi)) => Shown::Values(vec![lo as u32, hi as u32]),
-        None => Shown::Missing,
+        Some(_) if missing => shown.classes.push(Shown::Nothing),
+        Some((lo, hi)) => shown.push([lo as u32, hi as u32]),
+        None => shown.classes.push(Shown::Missing),
     }
 }
 
-fn distinct(encoded: &EncodedBlock, class: &[u32], column: usize) -> Shown {
+fn distinct(encoded: &EncodedBlock, classes: &[Class<'_>], column: usize) -> Column {
+    let mut shown = Column::default();
     let QuasiIdentifier::Categorical(coded) = &encoded.block.quasi_identifiers()[column] else {
-        return Shown::Nothing;
+        shown.classes.resize_with(classes.len(), || Shown::Nothing);
+        return shown;
     };
-    let mut codes: Vec<u32> = class.iter().flat_map(|i| coded.of(*i)).copied().collect();
-    codes.sort_unstable();
-    codes.dedup();
-    match codes.last() {
-        Some(&NULL_CODE) if codes.len() > 1 => Shown::Nothing,
-        Some(&NULL_CODE) | None => Shown::Missing,
-        _ => {
-            let at = |code: &u32| encoded.representatives[column][*code as usize];
-            Shown::Values(codes.iter().map(at).collect())
+    let at = |code: &u32| encoded.representatives[column][*code as usize];
+    let mut codes = vec![];
+    for class in classes {
+        codes.clear();
+        codes.extend(class.members.iter().flat_map(|i| coded.of(*i)).copied());
+        codes.sort_unstable();
+        codes.dedup();
+        match codes.last() {
+            Some(&NULL_CODE) if codes.len() > 1 => shown.classes.push(Shown::Nothing),
+            Some(&NULL_CODE) | None => shown.classes.push(Shown::Missing),
+            _ => shown.push(codes.iter().map(at)),
         }
     }
+    shown
 }
 
 /// The fields of a published interval, both ends inclusive.
@@ -122,59 +153,58 @@ pub fn interval_fields(value: &DataType) -> Fields {
 }
 
 /// Typed intervals: NULL is suppressed, `{NULL, NULL}` is missing.
-fn intervals(values: &ArrayRef, shown: &[Shown]) -> Result<ArrayRef, ArrowError> {
+fn intervals(values: &ArrayRef, shown: &Column) -> Result<ArrayRef, ArrowError> {
     let end = |which: usize| {
-        let at = shown.iter().map(|s| match s {
-            Shown::Values(v) => Some(v[which]),
+        let at = shown.classes.iter().map(|s| match s {
+            Shown::Values(v) => Some(shown.positions[v.start + which]),
             _ => None,
         });
         take(values, &at.collect::<UInt32Array>(), None)
     };
     let (lo, hi) = (end(0)?, end(1)?);
     let fields = interval_fields(values.data_type());
-    let valid = NullBuffer::from_iter(shown.iter().map(|s| !matches!(s, Shown::Nothing)));
     Ok(Arc::new(StructArray::try_new(
         fields,
         vec![lo, hi],
-        Some(valid),
+        Some(shown.valid()),
     )?))
 }
 
 /// Typed sets: NULL is suppressed, `[NULL]` is missing.
-fn lists(values: &ArrayRef, shown: &[Shown]) -> Result<ArrayRef, ArrowError> {
+fn lists(values: &ArrayRef, shown: &Column) -> Result<ArrayRef, ArrowError> {
     let mut at: Vec<Option<u32>> = vec![];
-    let mut lengths = Vec::with_capacity(shown.len());
-    for s in shown {
+    let mut lengths = Vec::with_capacity(shown.classes.len());
+    for s in &shown.classes {
         let begin = at.len();
         match s {
             Shown::Nothing => {}
             Shown::Missing => at.push(None),
-            Shown::Values(v) => at.extend(v.iter().copied().map(Some)),
+            Shown::Values(v) => at.extend(shown.positions[v.clone()].iter().copied().map(Some)),
         }
         lengths.push(at.len() - begin);
     }
     let items = take(values, &UInt32Array::from(at), None)?;
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-    let valid = NullBuffer::from_iter(shown.iter().map(|s| !matches!(s, Shown::Nothing)));
     let offsets = OffsetBuffer::from_lengths(lengths);
     Ok(Arc::new(ListArray::try_new(
         field,
         offsets,
         items,
-        Some(valid),
+        Some(shown.valid()),
     )?))
 }
 
 /// Text: `34`, `[33, 34]`, `{10070, 10073}`; `*` is suppressed, NULL is missing.
-fn texts(values: &ArrayRef, shown: &[Shown], kind: Kind) -> Result<ArrayRef, ArrowError> {
+fn texts(values: &ArrayRef, shown: &Column, kind: Kind) -> Result<ArrayRef, ArrowError> {
     let options = FormatOptions::default();
     let format = ArrayFormatter::try_new(values.as_ref(), &options)?;
     let print = |at: &u32| format.value(*at as usize).to_string();
-    let texts = shown.iter().map(|s| match s {
+    let texts = shown.classes.iter().map(|s| match s {
         Shown::Nothing => Some("*".to_owned()),
         Shown::Missing => None,
         Shown::Values(v) => {
-            let mut printed: Vec<String> = v.iter().map(print).collect();
+            let at = shown.positions[v.clone()].iter();
+            let mut printed: Vec<String> = at.map(print).collect();
             printed.dedup();
             Some(match (printed.len(), kind) {
                 (1, _) => printed.remove(0),

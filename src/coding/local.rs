@@ -51,8 +51,19 @@ pub struct LocalRows {
     pub individual: ArrayRef,
     /// The id of its group.
     pub group: ArrayRef,
-    /// The generalized quasi-identifiers.
+    /// The place of its group in the columns of `qi`.
+    pub group_at: UInt32Array,
+    /// The generalized quasi-identifiers, one row per group.
     pub qi: Vec<ArrayRef>,
+}
+
+/// How many groups are sorted at a time.
+const PART: usize = 1024;
+
+/// A column to publish.
+enum Column {
+    Pseudonyms,
+    Qi(usize, Kind),
 }
 
 /// Publishes groups. They, and the individuals in them, come in the order of their pseudonyms, which are random.
@@ -65,36 +76,52 @@ pub fn publish_groups(
     crew: &Crew,
 ) -> Result<LocalRows, ArrowError> {
     let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
-    for group in &mut groups {
-        group.members.sort_unstable_by_key(|i| pseudonym(*i));
-    }
-    groups.sort_unstable_by(|a, b| {
-        let first = |group: &LocalGroup| group.members.first().map(|i| pseudonym(*i));
-        first(a).cmp(&first(b))
-    });
-    let (mut who, mut group_of, mut ids) = (vec![], vec![], vec![]);
-    let mut names = StringBuilder::new();
-    for (at, group) in groups.iter().enumerate() {
-        for i in &group.members {
-            who.push(*i);
-            group_of.push(at as u32);
-            ids.push(group.id);
-            names.append_value(hex(pseudonym(*i)));
+    let beginnings: Vec<u64> = individuals.pseudonyms.iter().map(beginning).collect();
+    let key = |i: u32| (beginnings[i as usize], pseudonym(i));
+    crew.each(groups.chunks_mut(PART).collect(), |groups| {
+        for group in groups {
+            group.members.sort_unstable_by_key(|i| key(*i));
         }
-    }
-    let group_of = UInt32Array::from(group_of);
-    let columns = kinds.iter().copied().enumerate().collect();
-    let qi = crew.each(columns, |(column, kind)| {
-        let tuples = column_of_groups(individuals, encoded, &groups, column, kind, text)?;
-        take(&tuples, &group_of, None)
     });
-    let qi = qi.into_iter().collect::<Result<_, _>>()?;
+    groups.sort_unstable_by_key(|group| group.members.first().map(|i| key(*i)));
+    let people = groups.iter().map(|group| group.members.len()).sum();
+    let mut who = Vec::with_capacity(people);
+    let (mut group_at, mut ids) = (Vec::with_capacity(people), Vec::with_capacity(people));
+    for (at, group) in groups.iter().enumerate() {
+        who.extend_from_slice(&group.members);
+        group_at.resize(who.len(), at as u32);
+        ids.resize(who.len(), group.id);
+    }
+    let mut columns = vec![Column::Pseudonyms];
+    let qi = kinds.iter().copied().enumerate();
+    columns.extend(qi.map(|(column, kind)| Column::Qi(column, kind)));
+    let columns = crew.each(columns, |column| match column {
+        Column::Pseudonyms => {
+            let width = 2 * individuals.pseudonyms.value_length() as usize;
+            let mut names = StringBuilder::with_capacity(people, people * width);
+            who.iter()
+                .for_each(|i| names.append_value(hex(pseudonym(*i))));
+            Ok(Arc::new(names.finish()) as ArrayRef)
+        }
+        Column::Qi(column, kind) => {
+            column_of_groups(individuals, encoded, &groups, column, kind, text)
+        }
+    });
+    let mut columns = columns.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let qi = columns.split_off(1);
     Ok(LocalRows {
         who,
-        individual: Arc::new(names.finish()),
+        individual: columns.remove(0),
         group: Arc::new(UInt64Array::from(ids)),
+        group_at: group_at.into(),
         qi,
     })
+}
+
+/// The first bytes of a pseudonym as a number of the same order.
+fn beginning(pseudonym: Option<&[u8]>) -> u64 {
+    let bytes = pseudonym.and_then(|bytes| bytes.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
 /// One column of generalized values, one row per group. Secret values are not looked at.
@@ -127,6 +154,9 @@ fn column_of_groups(
     }
     if classes.is_empty() {
         return Ok(new_null_array(values.data_type(), groups.len()));
+    }
+    if classes.len() == groups.len() {
+        return Ok(values);
     }
     take(&values, &UInt32Array::from(at), None)
 }

@@ -14,7 +14,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array, new_null_array,
+    Array, ArrayRef, AsArray, DictionaryArray, MutableArrayData, RecordBatch, UInt32Array,
+    UInt64Array, make_array, new_null_array,
 };
 use datafusion::arrow::compute::{concat, filter, is_not_null, or, take};
 use datafusion::arrow::datatypes::UInt32Type;
@@ -48,7 +49,18 @@ pub(super) struct BucketWork {
 
 /// The published columns of a block.
 struct BucketRows {
-    columns: Vec<ArrayRef>,
+    rows: usize,
+    /// Per row of an individual the place of its group.
+    groups: UInt32Array,
+    columns: Vec<Column>,
+}
+
+/// A published column.
+enum Column {
+    /// One value per row.
+    OfRows(ArrayRef),
+    /// One value per group, for the rows of individuals; the others have none.
+    OfGroups(ArrayRef),
 }
 
 /// An attribute with secret values, ready to be published.
@@ -72,13 +84,31 @@ struct AttributeColumns {
 
 impl PublishedRows for BucketRows {
     fn len(&self) -> usize {
-        self.columns.first().map_or(0, |c| c.len())
+        self.rows
     }
 
     fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {
-        let at = UInt32Array::from_iter_values(rows.map(|row| row as u32));
-        self.columns.iter().map(|c| take(c, &at, None)).collect()
+        let people = |row: usize| row.min(self.groups.len());
+        let (first, last) = (people(rows.start), people(rows.end));
+        let mut groups = self.groups.slice(first, last - first);
+        if groups.len() < rows.len() {
+            let none = std::iter::repeat_n(None, rows.len() - groups.len());
+            groups = groups.iter().chain(none).collect();
+        }
+        let columns = self.columns.iter().map(|column| match column {
+            Column::OfRows(values) => copied(values, &rows),
+            Column::OfGroups(values) => take(values, &groups, None),
+        });
+        columns.collect()
     }
+}
+
+/// Some rows of a column, in buffers of their own.
+fn copied(values: &ArrayRef, rows: &Range<usize>) -> Result<ArrayRef, ArrowError> {
+    let values = values.to_data();
+    let mut copy = MutableArrayData::new(vec![&values], false, rows.len());
+    copy.try_extend(0, rows.start, rows.end)?;
+    Ok(make_array(copy.freeze()))
 }
 
 impl BlockWork for BucketWork {
@@ -144,9 +174,7 @@ impl BlockWork for BucketWork {
         self.verify(&groups, &published)?;
         timer.done();
         Ok(BlockDone {
-            published: Box::new(BucketRows {
-                columns: self.assemble(groups, published)?,
-            }),
+            published: Box::new(self.assemble(groups, published)?),
             individuals: individuals.len() as u64,
             infeasible: anonymized.groups.is_empty().then(|| Infeasible {
                 parameter: "k",
@@ -193,10 +221,12 @@ impl BucketWork {
     }
 
     fn people(&self, individuals: &Individuals, encoded: &EncodedBlock) -> Result<People> {
-        let Context { spec, layout, .. } = &self.context;
-        let mut columns = vec![];
+        let Context {
+            spec, layout, crew, ..
+        } = &self.context;
         let flags = spec.sensitive().len() + spec.keep().len();
-        for (column, values) in encoded.block.quasi_identifiers().iter().enumerate() {
+        let columns = encoded.block.quasi_identifiers().iter().enumerate();
+        let columns = crew.each(columns.collect(), |(column, values)| {
             let mut attributes = self.requirement.attributes.iter().enumerate();
             let secret = attributes.find(|(_, a)| a.qi == Some(column));
             let wishes = secret.map(|(at, attribute)| {
@@ -207,12 +237,12 @@ impl BucketWork {
                     rule: rule(&attribute.rule, layout.is_ordered(column)),
                 }
             });
-            columns.push(QiColumn {
+            QiColumn {
                 values: Cow::Borrowed(values),
                 ranks: encoded.ranks(column),
                 wishes,
-            });
-        }
+            }
+        });
         let mut sensitive = vec![];
         let mut look_alikes = 0;
         let attributes = &self.requirement.attributes[self.semi_sensitive()..];
@@ -296,11 +326,12 @@ impl BucketWork {
     /// Checks the published columns with code that knows nothing of how they came about.
     fn verify(&self, groups: &LocalRows, published: &[AttributeColumns]) -> Result<()> {
         let people = groups.who.len();
-        let local = |value: ArrayRef, columns: &AttributeColumns| {
-            let (inside, table) = match columns.individuals.as_slice() {
+        // The bucket of each individual, and the values of the buckets.
+        let local = |columns: &AttributeColumns| {
+            let (bid, value) = (&columns.bid, &columns.bucketized);
+            Ok::<_, ArrowError>(match columns.individuals.as_slice() {
                 // Permuted: each row holds one value of a bucket.
                 [] => {
-                    let (bid, value) = (&columns.bid, &columns.bucketized);
                     let either = or(&is_not_null(bid)?, &is_not_null(value)?)?;
                     let table = verify::BucketTable {
                         bucket: filter(bid, &either)?,
@@ -311,35 +342,40 @@ impl BucketWork {
                 }
                 // In rows of their own, after those of the individuals.
                 counts => {
-                    let rows = counts.len();
-                    let own = |column: &ArrayRef| column.slice(people, rows);
                     let table = verify::BucketTable {
-                        bucket: own(&columns.bid),
-                        value: own(&columns.bucketized),
+                        bucket: bid.slice(people, counts.len()),
+                        value: value.slice(people, counts.len()),
                         individuals: Arc::new(UInt64Array::from(counts.to_vec())),
                     };
-                    (columns.bid.slice(0, people), table)
+                    (bid.slice(0, people), table)
                 }
-            };
-            Ok::<_, ArrowError>(verify::LocalColumn {
-                value,
-                bucket: inside,
-                table: Some(table),
             })
+        };
+        let local = self.context.crew.each(published.iter().collect(), local);
+        let local = local.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let column = |value: ArrayRef, at: usize| {
+            let (bucket, table) = local[at].clone();
+            verify::LocalColumn {
+                value,
+                bucket,
+                table: Some(table),
+            }
         };
         let (mut plain, mut semi_sensitive, mut sensitive) = (vec![], vec![], vec![]);
         let mut rules = vec![];
-        for (column, value) in groups.qi.iter().enumerate() {
-            let mut attributes = self.requirement.attributes.iter().zip(published);
-            match attributes.find(|(a, _)| a.qi == Some(column)) {
-                Some((_, columns)) => semi_sensitive.push(local(Arc::clone(value), columns)?),
-                None => plain.push(Arc::clone(value)),
+        let attributes = &self.requirement.attributes;
+        for (qi, values) in groups.qi.iter().enumerate() {
+            let (keys, values) = (groups.group_at.clone(), Arc::clone(values));
+            let value = Arc::new(DictionaryArray::try_new(keys, values)?);
+            match attributes.iter().position(|a| a.qi == Some(qi)) {
+                Some(at) => semi_sensitive.push(column(value, at)),
+                None => plain.push(value as ArrayRef),
             }
         }
-        for (attribute, columns) in self.requirement.attributes.iter().zip(published) {
+        for (at, attribute) in attributes.iter().enumerate() {
             if attribute.qi.is_none() {
-                let nothing = new_null_array(columns.bucketized.data_type(), people);
-                sensitive.push(local(nothing, columns)?);
+                let nothing = new_null_array(published[at].bucketized.data_type(), people);
+                sensitive.push(column(nothing, at));
             }
             rules.push(checked_rule(&self.context.layout, attribute)?);
         }
@@ -351,18 +387,17 @@ impl BucketWork {
     }
 
     /// The columns in the order of the published schema.
-    fn assemble(
-        &self,
-        groups: LocalRows,
-        published: Vec<AttributeColumns>,
-    ) -> Result<Vec<ArrayRef>> {
+    fn assemble(&self, groups: LocalRows, published: Vec<AttributeColumns>) -> Result<BucketRows> {
         let extra: usize = published.iter().map(|p| p.individuals.len()).sum();
         let people = groups.who.len();
         let longer = |column: ArrayRef| match extra {
             0 => Ok(column),
             _ => concat(&[&column, &new_null_array(column.data_type(), extra)]),
         };
-        let mut columns = vec![longer(groups.individual)?, longer(groups.group)?];
+        let mut columns = vec![
+            Column::OfRows(longer(groups.individual)?),
+            Column::OfRows(longer(groups.group)?),
+        ];
         // The rows of an attribute's values stand after those of the attributes before it.
         let mut before = 0;
         let mut own = vec![];
@@ -379,25 +414,31 @@ impl BucketWork {
             own.push([place(&published.bucketized)?, place(&published.bid)?]);
             before += rows;
         }
+        let of_rows = |columns: &[ArrayRef; 2]| columns.clone().map(Column::OfRows);
         let attributes = &self.requirement.attributes;
         for (column, value) in groups.qi.into_iter().enumerate() {
-            columns.push(longer(value)?);
+            columns.push(Column::OfGroups(value));
             if let Some(at) = attributes.iter().position(|a| a.qi == Some(column)) {
-                columns.extend(own[at].iter().cloned());
+                columns.extend(of_rows(&own[at]));
             }
         }
         for (attribute, own) in attributes.iter().zip(&own) {
             if attribute.qi.is_none() {
-                columns.extend(own.iter().cloned());
+                columns.extend(of_rows(own));
             }
         }
         if self.context.spec.output() == Output::Detached {
             let counts = published.iter().flat_map(|p| &p.individuals);
             let none = std::iter::repeat_n(None, people);
             let counts = none.chain(counts.map(|n| Some(*n)));
-            columns.push(Arc::new(counts.collect::<UInt64Array>()));
+            let counts: UInt64Array = counts.collect();
+            columns.push(Column::OfRows(Arc::new(counts)));
         }
-        Ok(columns)
+        Ok(BucketRows {
+            rows: people + extra,
+            groups: groups.group_at,
+            columns,
+        })
     }
 }
 
