@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{
-    ExecutionPlan, ExecutionPlanProperties, Partitioning, with_new_children_if_necessary,
+    ExecutionPlan, ExecutionPlanProperties, Partitioning, replace_children_if_necessary,
 };
 
 use super::records_of;
@@ -39,7 +39,7 @@ impl PhysicalOptimizerRule for SpreadInput {
             }
             let children = node.children().into_iter();
             let children = children.map(spread).collect::<Result<Vec<_>>>()?;
-            let node = with_new_children_if_necessary(node, children)?;
+            let node = replace_children_if_necessary(node, children)?;
             Ok(Transformed::yes(node))
         })
         .data()
