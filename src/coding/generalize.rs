@@ -132,7 +132,9 @@ fn distinct(encoded: &EncodedBlock, classes: &[Class<'_>], column: usize) -> Col
     let mut codes = vec![];
     for class in classes {
         codes.clear();
-        codes.extend(class.members.iter().flat_map(|i| coded.of(*i)).copied());
+        for i in class.members {
+            codes.extend_from_slice(coded.of(*i));
+        }
         codes.sort_unstable();
         codes.dedup();
         match codes.last() {

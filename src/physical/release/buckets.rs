@@ -147,22 +147,20 @@ impl BlockWork for BucketWork {
             crew,
         )?;
         let attributes = self.requirement.attributes.iter().enumerate();
-        let attributes: Vec<Attribute<'_>> = attributes
-            .map(|(at, secret)| {
-                let buckets = &anonymized.buckets[at];
-                let id = |bucket: usize| ids.id(at as u32 + 1, bucket as u32);
-                let values = match secret.qi {
-                    Some(qi) => exact_values(individuals.qi[qi].values(), ladders[qi].as_ref()),
-                    None => Arc::clone(individuals.records.column(self.sensitive_at(at))),
-                };
-                Attribute {
-                    values,
-                    ranks: people.ranks(at),
-                    buckets,
-                    ids: (0..buckets.len()).map(id).collect(),
-                }
-            })
-            .collect();
+        let attributes = crew.each(attributes.collect(), |(at, secret)| {
+            let buckets = &anonymized.buckets[at];
+            let id = |bucket: usize| ids.id(at as u32 + 1, bucket as u32);
+            let values = match secret.qi {
+                Some(qi) => exact_values(individuals.qi[qi].values(), ladders[qi].as_ref()),
+                None => Arc::clone(individuals.records.column(self.sensitive_at(at))),
+            };
+            Attribute {
+                values,
+                ranks: people.ranks(at),
+                buckets,
+                ids: (0..buckets.len()).map(id).collect(),
+            }
+        });
         let detached = spec.output() == Output::Detached;
         let published = crew.each(attributes.iter().collect(), |attribute| match detached {
             false => attribute.permuted(&groups.who),
