@@ -21,7 +21,7 @@ use crate::model::Ratio;
 #[derive(Debug, Clone)]
 pub struct TableProfile {
     statistics: DivisionStatistics,
-    values: Counts,
+    values: Box<Counts>,
     individuals: u64,
 }
 
@@ -110,7 +110,7 @@ impl TableProfile {
     pub fn new(columns: usize) -> Self {
         Self {
             statistics: DivisionStatistics::new(columns),
-            values: Counts::default(),
+            values: Box::default(),
             individuals: 0,
         }
     }
@@ -139,7 +139,7 @@ impl TableProfile {
     /// Adds the profile of another part of the table.
     pub fn merge(&mut self, other: Self) {
         self.statistics.merge(other.statistics);
-        self.values.merge(other.values);
+        self.values.merge(*other.values);
         self.individuals += other.individuals;
     }
 

@@ -23,7 +23,8 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Numbers the values of a column. Texts and whole numbers are compared as they are, others in Arrow's row format.
+    /// Numbers the values of a column. Texts and numbers are compared as they are, reals by their bits, others in Arrow's
+    /// row format, which has the same order and equality.
     pub fn try_new(column: &ArrayRef) -> Result<Self, ArrowError> {
         macro_rules! whole {
             ($type:ty) => {{
@@ -42,6 +43,10 @@ impl Numbers {
             DataType::UInt16 => whole!(UInt16Type),
             DataType::UInt32 => whole!(UInt32Type),
             DataType::UInt64 => whole!(UInt64Type),
+            DataType::Float64 => {
+                let values = column.as_primitive::<Float64Type>();
+                Self::by(values.iter().map(|value| value.map(f64::to_bits)))
+            }
             _ => {
                 let rows = rows(std::slice::from_ref(column))?;
                 Self::by((0..column.len()).map(|i| column.is_valid(i).then(|| rows.row(i))))

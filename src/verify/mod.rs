@@ -33,8 +33,8 @@ mod sensitivity;
 mod verdict;
 
 pub use anatomy::{
-    Anatomy, AnatomyAttained, AnatomyBounds, AnatomyTable, AnatomyViolation, rows_out_of_order,
-    verify_anatomy,
+    Anatomy, AnatomyAttained, AnatomyBounds, AnatomyCounts, AnatomyTable, AnatomyViolation,
+    rows_out_of_order, verify_anatomy,
 };
 pub use buckets::{
     AttributeAttained, BucketRule, BucketTable, LocalAttained, LocalColumn, LocalRelease,
