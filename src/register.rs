@@ -104,3 +104,28 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::SessionConfig;
+
+    use super::*;
+
+    #[test]
+    fn a_setting_that_somebody_made_stays() {
+        let spill_file = |bytes: Option<usize>| {
+            let mut config = SessionConfig::new();
+            if let Some(bytes) = bytes {
+                let execution = &mut config.options_mut().execution;
+                execution.max_spill_file_size_bytes = ConfigNonZeroUsize::try_new(bytes).unwrap();
+            }
+            let ctx = SessionContext::new_with_config(config);
+            register_all(&ctx).unwrap();
+            let options = ctx.copied_config();
+            options.options().execution.max_spill_file_size_bytes
+        };
+        assert_eq!(spill_file(None), ConfigNonZeroUsize::try_new(1).unwrap());
+        let own = ConfigNonZeroUsize::try_new(5 << 20).unwrap();
+        assert_eq!(spill_file(Some(5 << 20)), own);
+    }
+}
