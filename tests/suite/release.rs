@@ -303,23 +303,29 @@ async fn a_dropped_run_leaves_nothing() {
         let ledger = Ledger::new(&ledger, "a secret of 24 characters").unwrap();
         Publish::to(text(target)).with_ledger(Some(ledger))
     };
-    let (mut staged, mut entered) = (0, 0);
-    for millis in [5, 20, 40, 80, 120, 160, 240, 320] {
-        let run = publish(&ctx, CALL, to(&target));
-        let limit = std::time::Duration::from_millis(millis);
-        let mut run = Box::pin(run);
+    let (mut limit, mut dropped) = (std::time::Duration::from_millis(5), false);
+    let release = loop {
+        let mut run = Box::pin(publish(&ctx, CALL, to(&target)));
         let ended = tokio::time::timeout(limit, &mut run).await;
-        staged += names(&target).len().min(1);
-        entered += names(&ledger).len().min(1);
+        let nothing = || names(&target).is_empty() && names(&ledger).is_empty();
+        let begun = !names(&target).is_empty() && !names(&ledger).is_empty();
         drop(run);
-        if ended.is_ok() {
-            break;
+        if let Ok(release) = ended {
+            break release.unwrap();
         }
-        // What was about to be written may come a moment later; it goes with the next run.
-        assert!(names(&target).is_empty(), "after {millis} ms");
-        assert!(names(&ledger).is_empty(), "after {millis} ms");
-    }
-    assert!(staged > 0 && entered > 0, "{staged}, {entered}");
+        // What is just being written goes when it is.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !nothing() && std::time::Instant::now() < until {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        assert!(nothing(), "after {limit:?}");
+        dropped |= begun;
+        limit = limit * 3 / 2;
+    };
+    assert!(dropped, "no run was dropped while it wrote");
+    let kept = format!("data-{}", release.manifest.release);
+    assert_eq!(names(&target), ["manifest.json".to_owned(), kept].into());
+    assert_eq!(names(&ledger).len(), 1);
 }
 
 /// Staging of dead runs is swept, that of living ones is not; a run that fails leaves nothing.
