@@ -3,10 +3,7 @@
 use std::ops::Range;
 
 use super::{Cancel, Cancelled};
-use crate::parallel::Crew;
-
-/// A class with fewer individuals is not worth being handed to another thread.
-const WORTH_A_THREAD: usize = 2048;
+use crate::parallel::{Crew, WORTH_A_THREAD};
 
 /// Individuals that are cut into classes, each of which is a range of them.
 pub(super) trait Cutting: Send + Sized {

@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 use self::signature::{Chains, Signatures};
 use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
-use crate::parallel::Crew;
+use crate::parallel::{Crew, WORTH_A_THREAD};
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// Partition.
@@ -48,9 +48,6 @@ impl SensitiveStep for Partition {
         Run { k: k.max(1) }.generalize(fingerprints, tree, crew, cancel)
     }
 }
-
-/// A group with fewer individuals is not worth being handed to another thread.
-const WORTH_A_THREAD: usize = 2048;
 
 /// One run: every published fingerprint is to be shared by at least `k` individuals.
 struct Run {

@@ -10,7 +10,7 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ("algorithm", &["model", "parallel", "table"], false),
     (
         "anatomize",
-        &["algorithm", "coding", "model", "parallel", "table"],
+        &["algorithm", "coding", "model", "table"],
         false,
     ),
     (
