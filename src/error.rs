@@ -26,6 +26,14 @@ pub(crate) fn data(function: &str, message: impl AsRef<str>) -> DataFusionError 
     exec_datafusion_err!("{function}: {}", message.as_ref())
 }
 
+/// The second pass over an input saw other rows than the first.
+pub(crate) fn changed(function: &str) -> DataFusionError {
+    data(
+        function,
+        "the input gave other rows when it was read again; store it in a table first",
+    )
+}
+
 /// What may be told of an error of the input: engines like to show the value that made them fail.
 pub(crate) fn input(function: &str, error: DataFusionError) -> DataFusionError {
     let reason = match error.find_root() {

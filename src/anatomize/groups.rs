@@ -22,6 +22,8 @@ pub enum DivideError {
     Cancelled,
     /// The caller's input contradicts itself.
     Malformed(&'static str),
+    /// A sensitive value occurs more often than in what was given as the whole table.
+    NotAPart,
     /// No groups satisfy the bounds.
     Infeasible(Infeasible),
 }
@@ -78,6 +80,9 @@ impl fmt::Display for DivideError {
         match self {
             Self::Cancelled => f.write_str("cancelled"),
             Self::Malformed(why) => f.write_str(why),
+            Self::NotAPart => {
+                f.write_str("a sensitive value occurs more often than in the whole table")
+            }
             Self::Infeasible(why) => why.fmt(f),
         }
     }

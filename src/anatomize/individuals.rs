@@ -162,9 +162,7 @@ impl Prior {
         {
             Ok(())
         } else {
-            Err(DivideError::Malformed(
-                "a sensitive value occurs more often than in the whole table",
-            ))
+            Err(DivideError::NotAPart)
         }
     }
 }

@@ -9,9 +9,10 @@ use super::division::{Division, DivisionError};
 use super::learned::{Ask, SubTables};
 use super::requirement::{Infeasible, Shortfall};
 use super::statistics::{
-    Associations, DivisionStatistics, MISSING, position_of_bytes, position_of_f64, position_of_i64,
+    Associations, DivisionStatistics, MISSING, Numbered, position_of_bytes, position_of_f64,
+    position_of_i64,
 };
-use crate::coding::{Keys, Kind};
+use crate::coding::{Keys, Kind, Numbers};
 use crate::model::Ratio;
 
 /// How often each sensitive value occurs, and how the quasi-identifiers hang together.
@@ -28,7 +29,9 @@ pub struct TableProfile {
 /// Numbers of individuals by sensitive value.
 #[derive(Debug, Clone, Default)]
 struct Counts {
-    /// By values that fit into a number.
+    /// By values that are a word.
+    words: HashMap<u64, u64>,
+    /// By others that fit into a number.
     short: HashMap<u128, u64>,
     long: HashMap<Box<[u8]>, u64>,
     /// Bytes of all long values.
@@ -37,7 +40,9 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, value: &[u8], individuals: u64) {
-        if let Some(short) = packed(value) {
+        if let Some(word) = word(value) {
+            *self.words.entry(word).or_insert(0) += individuals;
+        } else if let Some(short) = packed(value) {
             *self.short.entry(short).or_insert(0) += individuals;
         } else if let Some(count) = self.long.get_mut(value) {
             *count += individuals;
@@ -47,34 +52,29 @@ impl Counts {
         }
     }
 
-    fn merge(&mut self, mut other: Self) {
-        if other.len() > self.len() {
-            std::mem::swap(self, &mut other);
-        }
-        for (value, individuals) in other.short {
-            *self.short.entry(value).or_insert(0) += individuals;
-        }
-        for (value, individuals) in other.long {
-            self.add(&value, individuals);
-        }
-    }
-
     fn get(&self, value: &[u8]) -> Option<u64> {
-        match packed(value) {
-            Some(short) => self.short.get(&short).copied(),
-            None => self.long.get(value).copied(),
+        match (word(value), packed(value)) {
+            (Some(word), _) => self.words.get(&word).copied(),
+            (_, Some(short)) => self.short.get(&short).copied(),
+            _ => self.long.get(value).copied(),
         }
     }
 
     fn len(&self) -> usize {
-        self.short.len() + self.long.len()
+        self.words.len() + self.short.len() + self.long.len()
     }
 
     fn counts(&self) -> impl Iterator<Item = u64> {
-        self.short.values().chain(self.long.values()).copied()
+        let short = self.words.values().chain(self.short.values());
+        short.chain(self.long.values()).copied()
     }
 
     fn for_each(&self, mut work: impl FnMut(&[u8], u64)) {
+        for (value, individuals) in &self.words {
+            let mut bytes = [PRESENT; 9];
+            bytes[1..].copy_from_slice(&value.to_be_bytes());
+            work(&bytes, *individuals);
+        }
         for (value, individuals) in &self.short {
             let bytes = value.to_be_bytes();
             let length = usize::from(bytes[SHORT]);
@@ -88,6 +88,17 @@ impl Counts {
     /// Bytes held, roughly.
     fn size(&self) -> usize {
         self.bytes + self.len() * 48
+    }
+}
+
+/// The first byte of a value that is not missing.
+const PRESENT: u8 = 1;
+
+/// A value as a word, if it is one: a number of 64 bits.
+fn word(value: &[u8]) -> Option<u64> {
+    match value {
+        [PRESENT, word @ ..] => Some(u64::from_be_bytes(word.try_into().ok()?)),
+        _ => None,
     }
 }
 
@@ -122,25 +133,17 @@ impl TableProfile {
         qi: &[ArrayRef],
         sensitive: &Rows,
     ) -> Result<(), ArrowError> {
-        let positions = qi
+        let columns = qi
             .iter()
             .zip(kinds)
-            .map(|(column, kind)| positions(column, *kind))
+            .map(|(column, kind)| numbered(column, *kind))
             .collect::<Result<Vec<_>, ArrowError>>()?;
-        let columns: Vec<&[u64]> = positions.iter().map(Vec::as_slice).collect();
-        self.statistics.update(&columns);
+        self.statistics.count(sensitive.num_rows(), &columns);
         for value in sensitive {
             self.values.add(value.data(), 1);
         }
         self.individuals += sensitive.num_rows() as u64;
         Ok(())
-    }
-
-    /// Adds the profile of another part of the table.
-    pub fn merge(&mut self, other: Self) {
-        self.statistics.merge(other.statistics);
-        self.values.merge(*other.values);
-        self.individuals += other.individuals;
     }
 
     /// Bytes held, roughly.
@@ -232,7 +235,7 @@ impl TableProfile {
         let statistics = serde_json::to_vec(&self.statistics).ok()?;
         let mut bytes = (statistics.len() as u64).to_le_bytes().to_vec();
         bytes.extend(statistics);
-        bytes.extend((self.values.short.len() as u64).to_le_bytes());
+        bytes.extend((self.values.words.len() as u64).to_le_bytes());
         self.values.for_each(|value, individuals| {
             bytes.extend((value.len() as u64).to_le_bytes());
             bytes.extend(value);
@@ -241,21 +244,22 @@ impl TableProfile {
         Some(bytes)
     }
 
-    /// The profile that was sent.
-    pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+    /// Adds a profile that was sent; `None` if that is no profile.
+    pub fn merge_bytes(&mut self, mut bytes: &[u8]) -> Option<()> {
         let statistics: DivisionStatistics = serde_json::from_slice(part(&mut bytes)?).ok()?;
-        let mut profile = Self::new(0);
-        profile.statistics = statistics;
-        let short = usize::try_from(number(&mut bytes)?).ok()?;
-        // Each takes 16 bytes at least.
-        profile.values.short.reserve(short.min(bytes.len() / 16));
+        self.statistics.merge(statistics);
+        let words = usize::try_from(number(&mut bytes)?).ok()?;
+        // Each takes 25 bytes; those of two parts are mostly the same.
+        let words = words.min(bytes.len() / 25);
+        let known = self.values.words.len();
+        self.values.words.reserve(words.saturating_sub(known));
         while !bytes.is_empty() {
             let value = part(&mut bytes)?;
             let individuals = number(&mut bytes)?;
-            profile.values.add(value, individuals);
-            profile.individuals += individuals;
+            self.values.add(value, individuals);
+            self.individuals += individuals;
         }
-        Some(profile)
+        Some(())
     }
 }
 
@@ -270,6 +274,13 @@ fn part<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (part, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(part)
+}
+
+/// The values of a column, each different one with its position.
+fn numbered(column: &ArrayRef, kind: Kind) -> Result<Numbered, ArrowError> {
+    let numbers = Numbers::try_new(column)?;
+    let positions = positions(&numbers.values(column)?, kind)?;
+    Ok(Numbered::of_values(positions, numbers.of))
 }
 
 /// The position of each value.
@@ -341,39 +352,39 @@ mod tests {
         for cut in [0, 1, 700, 2_000] {
             let mut merged = profile(cut..2_000);
             let sent = profile(0..cut).to_bytes().unwrap();
-            merged.merge(TableProfile::from_bytes(&sent).unwrap());
+            merged.merge_bytes(&sent).unwrap();
             assert_eq!(counted(&merged), counted(&whole));
             assert_eq!(merged.individuals(), whole.individuals());
             assert_eq!(merged.associations(), whole.associations());
             assert_eq!(merged.entropy(), whole.entropy());
         }
         let cut_short = &whole.to_bytes().unwrap();
-        assert!(TableProfile::from_bytes(&cut_short[..cut_short.len() - 1]).is_none());
+        let cut_short = &cut_short[..cut_short.len() - 1];
+        assert!(TableProfile::new(3).merge_bytes(cut_short).is_none());
     }
 
     #[test]
     fn values_of_any_length_are_told_apart() {
         let values: Vec<Vec<u8>> = (0..40)
-            .flat_map(|length| [vec![0; length], vec![7; length + 1]])
+            .flat_map(|length| [vec![0; length], vec![1; length + 1]])
             .collect();
         let mut counts = Counts::default();
-        let mut others = Counts::default();
         for (value, individuals) in values.iter().zip(1..) {
             counts.add(value, individuals);
-            others.add(value, 1);
+            counts.add(value, 1);
         }
-        others.add(&[1; 15], 5);
-        counts.merge(others);
+        counts.add(&[7; 15], 5);
         assert_eq!(counts.len(), 81);
+        assert_eq!((counts.words.len(), counts.short.len()), (1, 31));
         for (value, individuals) in values.iter().zip(1..) {
             assert_eq!(counts.get(value), Some(individuals + 1));
         }
-        assert_eq!(counts.get(&[1; 15]), Some(5));
-        assert_eq!(counts.get(&[1; 16]), None);
+        assert_eq!(counts.get(&[7; 15]), Some(5));
+        assert_eq!(counts.get(&[7; 16]), None);
         let mut seen = vec![];
         counts.for_each(|value, _| seen.push(value.to_vec()));
         seen.sort();
-        let mut expected = [values, vec![vec![1; 15]]].concat();
+        let mut expected = [values, vec![vec![7; 15]]].concat();
         expected.sort();
         assert_eq!(seen, expected);
     }

@@ -410,7 +410,8 @@ mod tests {
         let fine = bounds("0.5", "0.5", "0.5", "0.5");
         malformed(run(&individuals, &Division::each(3), &prior, &fine));
         let short = Prior::try_new(vec![1, 2, 1, 2, 1]).unwrap();
-        malformed(run(&individuals, &example::table_4(), &short, &fine));
+        let result = run(&individuals, &example::table_4(), &short, &fine);
+        assert_eq!(result, Err(DivideError::NotAPart));
         for wrong in ["0", "1.5", "0.0000000000001"] {
             let requirements = bounds("0.5", wrong, "0.5", "0.5");
             malformed(run(

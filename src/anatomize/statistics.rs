@@ -85,8 +85,8 @@ pub fn position_of_bytes(bytes: &[u8]) -> u64 {
     position.min(MISSING - 1)
 }
 
-/// The different positions of a column, in the order in which they come.
-struct Numbered {
+/// The positions of a column's different values, in the order in which they come.
+pub(super) struct Numbered {
     positions: Vec<u64>,
     /// How many individuals have each.
     counts: Vec<u64>,
@@ -95,6 +95,26 @@ struct Numbered {
 }
 
 impl Numbered {
+    /// Of values that are numbered already, given their positions and the number that each individual has: beyond all
+    /// positions for a missing one.
+    pub fn of_values(mut positions: Vec<u64>, mut of: Vec<u32>) -> Self {
+        let known = positions.len() as u32;
+        let mut counts = vec![0; positions.len() + 1];
+        for number in &mut of {
+            *number = (*number).min(known);
+            counts[*number as usize] += 1;
+        }
+        match counts.last() {
+            Some(0) => drop(counts.pop()),
+            _ => positions.push(MISSING),
+        }
+        Self {
+            positions,
+            counts,
+            of,
+        }
+    }
+
     fn new(column: &[u64]) -> Self {
         let (mut positions, mut counts) = (vec![], vec![]);
         let mut of = Vec::with_capacity(column.len());
@@ -137,11 +157,16 @@ impl DivisionStatistics {
     /// Individuals beyond the shortest slice are not counted, nor columns beyond those announced.
     pub fn update(&mut self, columns: &[&[u64]]) {
         let rows = columns.iter().map(|c| c.len()).min().unwrap_or(0);
-        self.individuals += rows as u64;
+        let columns = columns.iter().map(|column| Numbered::new(&column[..rows]));
+        self.count(rows, &columns.collect::<Vec<_>>());
+    }
+
+    /// Counts so many individuals.
+    pub(super) fn count(&mut self, individuals: usize, columns: &[Numbered]) {
+        self.individuals += individuals as u64;
         let mut slots: Vec<Vec<u8>> = Vec::with_capacity(self.bins.len());
-        for (c, column) in columns.iter().enumerate().take(self.bins.len()) {
-            let numbered = Numbered::new(&column[..rows]);
-            self.values[c].count(&numbered);
+        for (c, numbered) in columns.iter().enumerate().take(self.bins.len()) {
+            self.values[c].count(numbered);
             if self.bins[c].admit(&numbered.positions) {
                 self.fold(c);
             }

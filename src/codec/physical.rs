@@ -52,6 +52,7 @@ enum Operator {
     Individuals,
     Profile,
     Pseudonymize,
+    PseudonymizeForProfile,
 }
 
 impl AnonymizePhysicalCodec {
@@ -120,6 +121,10 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 Arc::clone(&spec),
                 Arc::clone(input),
             )?),
+            (Operator::PseudonymizeForProfile, [input]) => Arc::new(PseudonymizeExec::for_profile(
+                Arc::clone(&spec),
+                Arc::clone(input),
+            )?),
             (Operator::Profile, [input]) => {
                 Arc::new(ProfileExec::try_new(Arc::clone(&spec), Arc::clone(input))?)
             }
@@ -172,7 +177,11 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
             return encode(&Message::Report(report, n.function().to_owned()), buf);
         }
         let (operator, spec, canonical) = if let Some(n) = plan.downcast_ref::<PseudonymizeExec>() {
-            (Operator::Pseudonymize, n.spec(), &empty)
+            let operator = match n.tags() {
+                true => Operator::Pseudonymize,
+                false => Operator::PseudonymizeForProfile,
+            };
+            (operator, n.spec(), &empty)
         } else if let Some(n) = plan.downcast_ref::<ProfileExec>() {
             (Operator::Profile, n.spec(), &empty)
         } else if let Some(n) = plan.downcast_ref::<IndividualsExec>() {

@@ -133,7 +133,11 @@ fn distinct(encoded: &EncodedBlock, classes: &[Class<'_>], column: usize) -> Col
     for class in classes {
         codes.clear();
         for i in class.members {
-            codes.extend_from_slice(coded.of(*i));
+            // Most members have the value of the one before.
+            let own = coded.of(*i);
+            if !codes.ends_with(own) {
+                codes.extend_from_slice(own);
+            }
         }
         codes.sort_unstable();
         codes.dedup();

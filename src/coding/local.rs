@@ -77,13 +77,17 @@ pub fn publish_groups(
 ) -> Result<LocalRows, ArrowError> {
     let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
     let beginnings: Vec<u64> = individuals.pseudonyms.iter().map(beginning).collect();
-    let key = |i: u32| (beginnings[i as usize], pseudonym(i));
+    let compare = |a: u32, b: u32| {
+        let beginnings = beginnings[a as usize].cmp(&beginnings[b as usize]);
+        beginnings.then_with(|| pseudonym(a).cmp(pseudonym(b)))
+    };
     crew.each(groups.chunks_mut(PART).collect(), |groups| {
         for group in groups {
-            group.members.sort_unstable_by_key(|i| key(*i));
+            group.members.sort_unstable_by(|a, b| compare(*a, *b));
         }
     });
-    groups.sort_unstable_by_key(|group| group.members.first().map(|i| key(*i)));
+    groups.retain(|group| !group.members.is_empty());
+    groups.sort_unstable_by(|a, b| compare(a.members[0], b.members[0]));
     let people = groups.iter().map(|group| group.members.len()).sum();
     let mut who = Vec::with_capacity(people);
     let (mut group_at, mut ids) = (Vec::with_capacity(people), Vec::with_capacity(people));
@@ -99,8 +103,10 @@ pub fn publish_groups(
         Column::Pseudonyms => {
             let width = 2 * individuals.pseudonyms.value_length() as usize;
             let mut names = StringBuilder::with_capacity(people, people * width);
-            who.iter()
-                .for_each(|i| names.append_value(hex(pseudonym(*i))));
+            let mut name = vec![];
+            for i in &who {
+                names.append_value(hex(pseudonym(*i), &mut name));
+            }
             Ok(Arc::new(names.finish()) as ArrayRef)
         }
         Column::Qi(column, kind) => {

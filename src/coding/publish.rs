@@ -95,14 +95,14 @@ pub fn publish(
         .collect::<Result<Vec<_>, _>>()?;
 
     let (mut tuple_of_record, mut at) = (vec![], vec![]);
-    let mut names = StringBuilder::new();
+    let (mut names, mut name) = (StringBuilder::new(), vec![]);
     for (tuple, class) in classes.iter().enumerate() {
         for i in class.members {
-            let name = hex(pseudonym(*i));
+            let name = hex(pseudonym(*i), &mut name);
             for record in individuals.records_of(*i as usize) {
                 tuple_of_record.push(tuple as u32);
                 at.push(record as u32);
-                names.append_value(&name);
+                names.append_value(name);
             }
         }
     }
@@ -130,13 +130,14 @@ fn zero_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     zip(&is_not_null(array)?, array, &null)
 }
 
-/// A pseudonym as text.
-pub(super) fn hex(bytes: &[u8]) -> String {
+/// A pseudonym as text, in a buffer.
+pub(super) fn hex<'a>(pseudonym: &[u8], text: &'a mut Vec<u8>) -> &'a str {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    text.resize(2 * pseudonym.len(), 0);
+    for (digits, byte) in text.chunks_exact_mut(2).zip(pseudonym) {
+        digits[0] = DIGITS[usize::from(byte >> 4)];
+        digits[1] = DIGITS[usize::from(byte & 15)];
     }
-    text
+    // Digits are ASCII.
+    std::str::from_utf8(text).unwrap_or_default()
 }

@@ -263,11 +263,6 @@ impl Column {
         })
     }
 
-    /// Somebody in the column's block whose value has this rank.
-    pub fn example(&self, rank: u32) -> u32 {
-        rank.min(self.without)
-    }
-
     /// What individuals with these ranks lose each, and whether their values differ.
     pub fn loss(&self, ranks: &[u32], seen: &mut Seen) -> (u64, bool) {
         match self.measure {
@@ -291,16 +286,24 @@ impl Column {
     /// What the members of each part of a set lose in this column, each: those for whom `left` holds, and the others.
     pub fn losses_of_parts(&self, ranks: &[u32], left: &[bool], seen: &mut Seen) -> [u64; 2] {
         let members = ranks.iter().zip(left);
+        // Each member counts on both sides, on one of them as nobody: which one it is cannot be foretold.
         match self.measure {
             Measure::Span => {
-                let mut spans = [Span::default(); 2];
-                members.for_each(|(rank, left)| spans[usize::from(!left)].add(*rank));
-                spans.map(|span| self.loss_of_span(span))
+                let (mut left, mut right) = (Span::default(), Span::default());
+                for (rank, is_left) in members {
+                    left.add_if(*rank, *is_left);
+                    right.add_if(*rank, !is_left);
+                }
+                [left, right].map(|span| self.loss_of_span(span))
             }
             Measure::Few { step } => {
-                let mut values = [0; 2];
-                members.for_each(|(rank, left)| values[usize::from(!left)] |= bit(*rank));
-                values.map(|values| self.loss_of_set(step, values))
+                let (mut left, mut right) = (0, 0);
+                for (rank, is_left) in members {
+                    let (value, all) = (bit(*rank), u64::from(*is_left).wrapping_neg());
+                    left |= value & all;
+                    right |= value & !all;
+                }
+                [left, right].map(|values| self.loss_of_set(step, values))
             }
             Measure::Many { step } => [true, false].map(|side| {
                 let own = members.clone().filter(|(_, left)| **left == side);
@@ -308,6 +311,41 @@ impl Column {
                 let (missing, distinct) = seen.count(self.without, own);
                 self.loss_of_many(step, missing, distinct)
             }),
+        }
+    }
+
+    /// What somebody with a rank publishes alone.
+    pub fn extent(&self, rank: u32) -> Extent {
+        match self.measure {
+            Measure::Span => {
+                let mut span = Span::default();
+                span.add(rank);
+                Extent::Span(span)
+            }
+            Measure::Few { .. } => Extent::Few(bit(rank)),
+            Measure::Many { .. } => Extent::Many(vec![rank]),
+        }
+    }
+
+    /// What each individual loses who publishes an extent, after it was widened by a rank.
+    pub fn loss_with(&self, extent: &Extent, rank: u32) -> u64 {
+        match (self.measure, extent) {
+            (_, Extent::Span(span)) => {
+                let mut span = *span;
+                span.add(rank);
+                self.loss_of_span(span)
+            }
+            (Measure::Few { step }, Extent::Few(values)) => {
+                self.loss_of_set(step, values | bit(rank))
+            }
+            (Measure::Many { step } | Measure::Few { step }, Extent::Many(ranks)) => {
+                let missing = rank == NULL_CODE || ranks.last() == Some(&NULL_CODE);
+                let more = ranks.binary_search(&rank).is_err();
+                let all = ranks.len() + usize::from(more);
+                self.loss_of_many(step, missing, all - usize::from(missing))
+            }
+            // An extent is that of its own column.
+            (Measure::Many { .. } | Measure::Span, _) => self.block.full(),
         }
     }
 
@@ -334,6 +372,30 @@ impl Column {
     }
 }
 
+/// What several individuals publish in one column, if they publish the same.
+#[derive(Debug, Clone)]
+pub(super) enum Extent {
+    Span(Span),
+    Few(u64),
+    /// Ascending, a missing one last.
+    Many(Vec<u32>),
+}
+
+impl Extent {
+    /// Widens it by a rank.
+    pub fn include(&mut self, rank: u32) {
+        match self {
+            Self::Span(span) => span.add(rank),
+            Self::Few(values) => *values |= bit(rank),
+            Self::Many(ranks) => {
+                if let Err(at) = ranks.binary_search(&rank) {
+                    ranks.insert(at, rank);
+                }
+            }
+        }
+    }
+}
+
 /// Ranks that a set of bits has room for, beside a missing one.
 const FEW: u32 = 63;
 
@@ -344,7 +406,7 @@ fn bit(rank: u32) -> u64 {
 
 /// The smallest and the largest of some ranks, and whether one is missing.
 #[derive(Debug, Clone, Copy)]
-struct Span {
+pub(super) struct Span {
     lo: u32,
     hi: u32,
     missing: bool,
@@ -366,10 +428,14 @@ impl Span {
     }
 
     fn add(&mut self, rank: u32) {
+        self.add_if(rank, true);
+    }
+
+    fn add_if(&mut self, rank: u32, counts: bool) {
         let is_missing = rank == NULL_CODE;
-        self.missing |= is_missing;
-        self.lo = self.lo.min(rank);
-        self.hi = self.hi.max(if is_missing { 0 } else { rank });
+        self.missing |= is_missing & counts;
+        self.lo = self.lo.min(if counts { rank } else { NULL_CODE });
+        self.hi = self.hi.max(if is_missing | !counts { 0 } else { rank });
     }
 }
 

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::example::{FULL, categorical, diversity, figure_1, numeric, random, secret};
-use super::people::Column;
+use super::people::{Column, Extent, Seen};
 use super::*;
 use crate::table::{Cell, Hierarchical, LossTree, NULL_CODE, QuasiIdentifier, Region, Taxonomy};
 
@@ -461,6 +461,49 @@ fn random_tables_hold_what_is_promised() {
     assert!(published > 2500 && refused > 500, "{published} {refused}");
 }
 
+#[test]
+fn parts_and_extents_lose_what_their_members_do() {
+    let mut rng = ChaCha20Rng::seed_from_u64(6);
+    let mut wide = 0;
+    for turn in 0..300 {
+        let (n, missing) = (rng.random_range(1..150), f64::from(turn % 3) * 0.2);
+        let mut values = |different: u32| -> Vec<u32> {
+            let mut value = || match rng.random_bool(missing) {
+                true => NULL_CODE,
+                false => rng.random_range(0..different),
+            };
+            (0..n).map(|_| value()).collect()
+        };
+        let columns = vec![
+            numeric(&values(40), None),
+            categorical(&values(9), None),
+            categorical(&values(200), None),
+        ];
+        let people = People::try_new(n, columns, vec![], FULL).unwrap();
+        let left: Vec<bool> = (0..n).map(|_| rng.random_bool(0.4)).collect();
+        for column in people.columns() {
+            let loss = |ranks: &[u32]| column.loss(ranks, &mut Seen::default()).0;
+            let side = |side: bool| -> Vec<u32> {
+                let members = column.ranks.iter().zip(&left);
+                let own = members.filter(|(_, left)| **left == side);
+                own.map(|(rank, _)| *rank).collect()
+            };
+            assert_eq!(
+                column.losses_of_parts(&column.ranks, &left, &mut Seen::default()),
+                [loss(&side(true)), loss(&side(false))]
+            );
+            let mut extent = column.extent(column.ranks[0]);
+            for at in 1..n {
+                let rank = column.ranks[at];
+                assert_eq!(column.loss_with(&extent, rank), loss(&column.ranks[..=at]));
+                extent.include(rank);
+            }
+            wide += usize::from(matches!(extent, Extent::Many(_)));
+        }
+    }
+    assert!(wide > 100);
+}
+
 /// Whether each individual keeps a value of an attribute secret.
 fn wishes(people: &People, place: usize) -> Vec<bool> {
     match &people.secrets()[place].flags {
@@ -513,9 +556,14 @@ fn check(people: &People, request: &Request, result: &Anonymized) {
     }
 }
 
+/// Somebody in the column's block with the value of an individual: the last one has none.
+fn example(column: &Column, individual: u32) -> u32 {
+    column.ranks[individual as usize].min(column.block.len() as u32 - 1)
+}
+
 /// The code of an individual's value.
 fn code_of(column: &Column, individual: u32) -> u32 {
-    let example = column.example(column.ranks[individual as usize]);
+    let example = example(column, individual);
     match &column.block.quasi_identifiers()[0] {
         QuasiIdentifier::Numeric(n) => n.lo[example as usize],
         QuasiIdentifier::Categorical(c) => c.of(example)[0],
@@ -525,8 +573,8 @@ fn code_of(column: &Column, individual: u32) -> u32 {
 
 /// What a group publishes in one column.
 fn region_of(column: &Column, group: &Group) -> Region {
-    let example = |m: &u32| column.example(column.ranks[*m as usize]);
-    let members: Vec<u32> = group.members.iter().map(example).collect();
+    let members = group.members.iter().map(|m| example(column, *m));
+    let members: Vec<u32> = members.collect();
     Region::covering(&column.block, &members).unwrap()
 }
 

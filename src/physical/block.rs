@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use datafusion::arrow::array::{
-    ArrayRef, AsArray, BinaryArray, DictionaryArray, RecordBatch, UInt8Array, UInt32Array,
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, RecordBatch, UInt8Array, UInt32Array,
     UInt64Array,
 };
-use datafusion::arrow::datatypes::UInt64Type;
+use datafusion::arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
@@ -42,12 +42,14 @@ use crate::spec::{BlockSize, Blocks, Layout, Spec, StatedDomain, stated_domains}
 ///
 /// The left child is the profile of the whole input, read once; the right child's individuals stream through. Blocks
 /// are leaves of a k-d tree over the profile's sample, or parts of the random order where the function wants them to be
-/// samples of the table: they depend on the data and the release key alone.
+/// samples of the table: they depend on the data and the release key alone. In the latter case records may have their
+/// block before they are gathered, so that one shuffle and one sort do for both.
 #[derive(Debug)]
 pub struct BlockExec {
     spec: Arc<Spec>,
     layout: Arc<Layout>,
     profile: Arc<dyn ExecutionPlan>,
+    /// Or records, if these know their block.
     individuals: Arc<dyn ExecutionPlan>,
     stated: Arc<Vec<Option<StatedDomain>>>,
     /// Learned once, by whichever partition comes first; a failure is everybody's.
@@ -77,19 +79,24 @@ enum Way {
 
 impl BlockExec {
     /// Over the outputs of [`ProfileExec`](super::ProfileExec), in one partition, and of
-    /// [`IndividualsExec`](super::IndividualsExec).
+    /// [`IndividualsExec`](super::IndividualsExec), or of [`PseudonymizeExec`](super::PseudonymizeExec) if records know
+    /// their block.
     pub(crate) fn try_new(
         spec: Arc<Spec>,
         layout: Arc<Layout>,
         profile: Arc<dyn ExecutionPlan>,
         individuals: Arc<dyn ExecutionPlan>,
     ) -> Result<Self> {
-        if individuals.schema() != layout.individuals() {
+        let (needed, given) = match spec.routes_records() {
+            true => (layout.tagged(&spec), layout.routed(&spec)),
+            false => (layout.individuals(), layout.blocks()),
+        };
+        if individuals.schema() != needed {
             return internal_err!("BlockExec needs individuals");
         }
         let stated = Arc::new(stated_domains(&spec, &layout)?);
         let properties = properties(
-            layout.blocks(),
+            given,
             individuals.output_partitioning().partition_count(),
             EmissionType::Incremental,
         );
@@ -185,6 +192,7 @@ impl ExecutionPlan for BlockExec {
         let mut assigner = Assigner {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
+            schema: self.schema(),
             stated: Arc::clone(&self.stated),
             outside: vec![0; self.layout.qi_count()],
             reserved: Mutex::default(),
@@ -219,6 +227,8 @@ impl ExecutionPlan for BlockExec {
 struct Assigner {
     spec: Arc<Spec>,
     layout: Arc<Layout>,
+    /// Of what is emitted.
+    schema: SchemaRef,
     stated: Arc<Vec<Option<StatedDomain>>>,
     /// Individuals with a value outside the stated domain, per quasi-identifier.
     outside: Vec<u64>,
@@ -240,7 +250,7 @@ impl Assigner {
             *self.reserved.lock() = Some(reserved);
             return routes;
         }
-        let one_row = self.spec.one_row_per_individual();
+        let one_row = self.spec.counts_records();
         let mut profile = Profile::new(&self.layout.kinds, one_row);
         let mut batches = profiles.execute(0, context)?;
         let mut secrets: Option<SecretCounts> = None;
@@ -353,8 +363,7 @@ impl Assigner {
     fn assign(&mut self, batch: &RecordBatch, routes: &Routes) -> Result<RecordBatch> {
         let router = match &routes.way {
             Way::Anatomy(learned, profile, seen, _) => {
-                seen.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-                return self.anatomized(batch, learned, profile, routes);
+                return self.anatomized(batch, learned, profile, seen, routes);
             }
             Way::Router(router) => router,
         };
@@ -394,7 +403,7 @@ impl Assigner {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(blocks), Arc::new(learned)];
         columns.extend(batch.columns().iter().cloned());
         columns.extend(whole);
-        Ok(RecordBatch::try_new(self.layout.blocks(), columns)?)
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 
     /// Routes individuals by their order, and says how many others have their sensitive value.
@@ -403,23 +412,33 @@ impl Assigner {
         batch: &RecordBatch,
         learned: &Learned,
         profile: &TableProfile,
+        seen: &AtomicU64,
         routes: &Routes,
     ) -> Result<RecordBatch> {
         let orders = batch.column(0).as_primitive::<UInt64Type>().values();
         let blocks = UInt32Array::from_iter_values(orders.iter().map(|o| learned.block(*o)));
-        let (_, records) = own_values(batch.column(2 + self.layout.qi_count()).as_list());
-        let sensitive = rows(&records.as_struct().columns()[..1])?;
-        let known: Option<Vec<u64>> = sensitive.iter().map(|v| profile.having(v.data())).collect();
-        let known = known.ok_or_else(|| self.changed())?;
+        let column = batch.column(2 + self.layout.qi_count());
+        let sensitive = match self.spec.routes_records() {
+            true => Arc::clone(column),
+            false => {
+                let (_, records) = own_values(column.as_list());
+                Arc::clone(records.as_struct().column(0))
+            }
+        };
+        let valid = sensitive.len() - sensitive.null_count();
+        seen.fetch_add(valid as u64, Ordering::Relaxed);
+        let values = rows(std::slice::from_ref(&sensitive))?;
+        let mut known = Vec::with_capacity(values.num_rows());
+        for (row, value) in values.iter().enumerate() {
+            // Records without a value were not counted, and are left out when they are gathered.
+            let count = match sensitive.is_valid(row) {
+                true => profile.having(value.data()),
+                false => Some(0),
+            };
+            known.push(count.ok_or_else(|| error::changed(self.spec.function()))?);
+        }
         let whole: ArrayRef = Arc::new(UInt64Array::from(known));
         self.told(batch, blocks, routes, Some(whole))
-    }
-
-    fn changed(&self) -> DataFusionError {
-        error::data(
-            self.spec.function(),
-            "the input gave other rows when it was read again; store it in a table first",
-        )
     }
 
     fn count_outside(&mut self, columns: &[QiColumn], keys: &[Keys], individuals: usize) {
@@ -441,7 +460,7 @@ impl Assigner {
             // Nothing is published before all partitions have come to their end.
             let last = finished.fetch_add(1, Ordering::AcqRel) + 1 == partitions;
             if last && seen.load(Ordering::Acquire) != profile.individuals() {
-                return Err(self.changed());
+                return Err(error::changed(self.spec.function()));
             }
         }
         let Some(column) = self.outside.iter().position(|n| *n > 0) else {
@@ -472,8 +491,8 @@ pub(super) async fn merged_profiles(
     let mut batches = profiles.execute(0, context)?;
     while let Some(batch) = batches.next().await {
         for bytes in batch?.column(0).as_binary::<i32>().iter().flatten() {
-            let part = TableProfile::from_bytes(bytes);
-            profile.merge(part.ok_or_else(|| exec_datafusion_err!("a profile cannot be read"))?);
+            let merged = profile.merge_bytes(bytes);
+            merged.ok_or_else(|| exec_datafusion_err!("a profile cannot be read"))?;
             reservation.try_resize(profile.size())?;
         }
     }

@@ -9,26 +9,26 @@ use datafusion::arrow::array::{
     UInt32Array, UInt64Builder,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
-use datafusion::arrow::compute::{concat_batches, partition, take};
-use datafusion::arrow::datatypes::{DataType, Field, UInt64Type};
+use datafusion::arrow::compute::{concat_batches, partition, take, take_record_batch};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, UInt64Type};
 use datafusion::arrow::row::Rows;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryConsumer;
-use datafusion::physical_expr::{OrderingRequirements, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
-    InputDistributionRequirements, PlanProperties, SendableRecordBatchStream,
+    InputDistributionRequirements, Partitioning, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
 
-use super::operator::{ascending, column, only_child, properties, show};
+use super::operator::{ascending, ascending_by, column, only_child, properties, show};
 use crate::coding::{ColumnCategories, rows};
 use crate::error;
 use crate::spec::{
@@ -40,10 +40,12 @@ use crate::spec::{
 /// Where each record is an individual of its own, equal records come under one tag, which stands for their content; they
 /// are told apart by their number, whichever comes first, because they are equal.
 ///
-/// Asks the engine for its input partitioned and sorted by the random order. Records that contradict each other and
+/// Asks the engine for its input partitioned and sorted by the random order, or by block and order if records know their
+/// block, and keeps it so. Records that contradict each other and
 /// missing sensitive values are treated as the spec says; a violation is counted to the end and then refused, so that
 /// the message can say how many individuals it concerns. Nothing is published before, as everything above waits for
-/// the end of this operator.
+/// the end of this operator. Only where records come by block, nobody waits: a violation is refused at once, and its block
+/// is never published.
 #[derive(Debug)]
 pub struct IndividualsExec {
     spec: Arc<Spec>,
@@ -54,20 +56,29 @@ pub struct IndividualsExec {
 }
 
 impl IndividualsExec {
-    /// Over the output of [`PseudonymizeExec`](super::PseudonymizeExec).
+    /// Over the output of [`PseudonymizeExec`](super::PseudonymizeExec), or of [`BlockExec`](super::BlockExec) if records
+    /// know their block.
     pub(crate) fn try_new(
         spec: Arc<Spec>,
         layout: Arc<Layout>,
         input: Arc<dyn ExecutionPlan>,
     ) -> Result<Self> {
-        if input.schema() != layout.tagged(&spec) {
+        let routed = spec.routes_records();
+        let needed = match routed {
+            true => layout.routed(&spec),
+            false => layout.tagged(&spec),
+        };
+        if input.schema() != needed {
             return internal_err!("IndividualsExec needs tagged records");
         }
-        let properties = properties(
-            layout.individuals(),
-            input.output_partitioning().partition_count(),
-            EmissionType::Incremental,
-        );
+        let properties = match routed {
+            true => in_order(layout.blocks(), &input),
+            false => properties(
+                layout.individuals(),
+                input.output_partitioning().partition_count(),
+                EmissionType::Incremental,
+            ),
+        };
         Ok(Self {
             spec,
             layout,
@@ -111,12 +122,17 @@ impl ExecutionPlan for IndividualsExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        let order = vec![column(&self.input, 0)];
-        InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(order)])
+        // The block or the order.
+        let key = vec![column(&self.input, 0)];
+        InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(key)])
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![ascending(&self.input, &[0])]
+        vec![ascending(&self.input, sorted_by(&self.spec))]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![self.spec.routes_records()]
     }
 
     fn apply_expressions(
@@ -150,34 +166,34 @@ impl ExecutionPlan for IndividualsExec {
         let mut gatherer = Gatherer {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
+            schema: self.schema(),
             counts: Counts::new(&self.metrics, partition),
             equal: Equal::default(),
             categories: column_categories(&self.spec, &self.layout)?,
         };
-        let one_row = self.spec.one_row_per_individual();
         let stream = async_stream::try_stream! {
             // Records of the last individual seen, which may go on in the next batch.
             let mut open: Option<RecordBatch> = None;
-            while let Some(batch) = input.next().await {
-                let batch = batch?;
+            loop {
+                let batch = input.next().await.transpose()?;
                 let timer = baseline.elapsed_compute().timer();
-                let batch = match open.take() {
-                    Some(open) => concat_batches(batch.schema_ref(), [&open, &batch])?,
-                    None => batch,
+                let is_last = batch.is_none();
+                let (whole, rest) = match batch {
+                    Some(batch) => gatherer.complete(&mut open, batch)?,
+                    None => (open.take(), None),
                 };
-                reservation.try_resize(batch.get_array_memory_size())?;
-                let complete = if one_row { batch.num_rows() } else { last_run(&batch) };
-                open = Some(batch.slice(complete, batch.num_rows() - complete));
-                let gathered = gatherer.gather(&batch.slice(0, complete))?;
+                let held = [&whole, &rest, &open].into_iter().flatten();
+                reservation.try_resize(held.map(RecordBatch::get_array_memory_size).sum())?;
+                let whole = whole.map(|records| gatherer.gather(&records)).transpose()?;
+                let rest = rest.map(|records| gatherer.gather(&records)).transpose()?;
                 timer.done();
-                if gathered.num_rows() > 0 {
-                    yield gathered.record_output(&baseline);
+                for gathered in [whole, rest].into_iter().flatten() {
+                    if gathered.num_rows() > 0 {
+                        yield gathered.record_output(&baseline);
+                    }
                 }
-            }
-            if let Some(open) = open {
-                let gathered = gatherer.gather(&open)?;
-                if gathered.num_rows() > 0 {
-                    yield gathered.record_output(&baseline);
+                if is_last {
+                    break;
                 }
             }
             gatherer.finish()?;
@@ -193,11 +209,30 @@ impl ExecutionPlan for IndividualsExec {
     }
 }
 
-/// Where the last run of equal orders begins.
-fn last_run(batch: &RecordBatch) -> usize {
-    let order = batch.column(0).as_primitive::<UInt64Type>().values();
-    let last = order.last();
-    order.partition_point(|o| Some(o) < last)
+/// The positions of the columns the input is sorted by: the order, after the block if records know theirs.
+fn sorted_by(spec: &Spec) -> &'static [usize] {
+    match spec.routes_records() {
+        true => &[0, 2],
+        false => &[0],
+    }
+}
+
+/// Properties of an operator that keeps the partitions and the order of an input that comes by block.
+fn in_order(schema: SchemaRef, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
+    let partitions = input.output_partitioning();
+    let by_block = Partitioning::Hash(vec![column(input, 0)], partitions.partition_count());
+    let partitioning = match *partitions == by_block {
+        true => by_block,
+        false => Partitioning::UnknownPartitioning(partitions.partition_count()),
+    };
+    // Blocks and orders stand where they stood.
+    let sorted = ascending_by(input, &[0, 2]);
+    Arc::new(PlanProperties::new(
+        EquivalenceProperties::new_with_orderings(schema, [sorted]),
+        partitioning,
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
 }
 
 struct Counts {
@@ -231,6 +266,8 @@ impl Counts {
 struct Gatherer {
     spec: Arc<Spec>,
     layout: Arc<Layout>,
+    /// Of what is emitted.
+    schema: SchemaRef,
     counts: Counts,
     equal: Equal,
     /// The categories of each sensitive column that has them.
@@ -277,12 +314,97 @@ struct Picked {
     covers: Vec<(Vec<u32>, Vec<usize>)>,
 }
 
+/// Positions of rows, or all rows as they are.
+enum Positions {
+    All,
+    Some(UInt32Array),
+}
+
+impl Positions {
+    fn new(positions: Vec<u32>, rows: usize) -> Self {
+        match positions.iter().copied().eq(0..rows as u32) {
+            true => Self::All,
+            false => Self::Some(UInt32Array::from(positions)),
+        }
+    }
+
+    /// The values of a column there.
+    fn of(&self, column: &ArrayRef) -> Result<ArrayRef> {
+        Ok(match self {
+            Self::All => Arc::clone(column),
+            Self::Some(positions) => take(column, positions, None)?,
+        })
+    }
+
+    fn of_all(&self, columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+        columns.iter().map(|column| self.of(column)).collect()
+    }
+}
+
 impl Gatherer {
+    /// The records of all individuals that are certain to be complete: of those that were open, with what the next batch
+    /// adds to them, and of the others in it but the last, who stays open. Only a few records are copied.
+    fn complete(
+        &self,
+        open: &mut Option<RecordBatch>,
+        next: RecordBatch,
+    ) -> Result<(Option<RecordBatch>, Option<RecordBatch>)> {
+        if self.spec.one_row_per_individual() {
+            return Ok((None, Some(next)));
+        }
+        let order = *sorted_by(&self.spec).last().unwrap_or(&0);
+        let order_of = |batch: &RecordBatch| {
+            let order = batch.column(order).as_primitive::<UInt64Type>();
+            order.values().clone()
+        };
+        let (orders, rows) = (order_of(&next), next.num_rows());
+        let mut begin = 0;
+        let whole = match open.take() {
+            Some(held) => {
+                let order = order_of(&held);
+                let goes_on = orders.iter().take_while(|o| Some(*o) == order.first());
+                begin = goes_on.count();
+                let more = next.slice(0, begin);
+                Some(concat_batches(next.schema_ref(), [&held, &more])?)
+            }
+            None => None,
+        };
+        if begin == rows {
+            *open = whole;
+            return Ok((None, None));
+        }
+        let last = orders.iter().rev();
+        let last = last.take_while(|o| Some(*o) == orders.last()).count();
+        let stays = UInt32Array::from_iter_values((rows - last) as u32..rows as u32);
+        *open = Some(take_record_batch(&next, &stays)?);
+        let rest = (begin < rows - last).then(|| next.slice(begin, rows - last - begin));
+        Ok((whole, rest))
+    }
+
     /// Gathers complete individuals.
     fn gather(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         if batch.num_rows() == 0 {
-            return Ok(RecordBatch::new_empty(self.layout.individuals()));
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
         }
+        if !self.spec.routes_records() {
+            let (_, columns) = self.gather_tagged(batch)?;
+            return Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?);
+        }
+        // The block and what it needs to know go with the individual.
+        let tagged = 2..4 + self.layout.qi_count() + self.layout.record_fields().len();
+        let (before, after) = (..tagged.start, tagged.end..);
+        let records = batch.project(&tagged.collect::<Vec<_>>())?;
+        let (first, individuals) = self.gather_tagged(&records)?;
+        let mut columns = first.of_all(&batch.columns()[before])?;
+        columns.extend(individuals);
+        columns.extend(first.of_all(&batch.columns()[after])?);
+        // Nobody waits for the end.
+        self.finish()?;
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    /// The columns of individuals, and a record of each.
+    fn gather_tagged(&mut self, batch: &RecordBatch) -> Result<(Positions, Vec<ArrayRef>)> {
         let own_tags;
         let batch = if self.spec.one_row_per_individual() {
             own_tags = self.tag_records(batch)?;
@@ -425,12 +547,9 @@ impl Gatherer {
         known_count > 0
     }
 
-    fn assemble(&self, batch: &RecordBatch, picked: Picked) -> Result<RecordBatch> {
-        let first = UInt32Array::from(picked.first);
-        let mut columns = vec![
-            take(batch.column(0), &first, None)?,
-            take(batch.column(1), &first, None)?,
-        ];
+    fn assemble(&self, batch: &RecordBatch, picked: Picked) -> Result<(Positions, Vec<ArrayRef>)> {
+        let first = Positions::new(picked.first, batch.num_rows());
+        let mut columns = first.of_all(&batch.columns()[..2])?;
         let qi_end = 2 + self.layout.qi_count();
         let mut covers = picked.covers.into_iter();
         for column in &batch.columns()[2..qi_end] {
@@ -438,18 +557,15 @@ impl Gatherer {
                 Some((positions, counts)) => {
                     list(take(column, &UInt32Array::from(positions), None)?, counts)?
                 }
-                None => take(column, &first, None)?,
+                None => first.of(column)?,
             });
         }
-        let records = UInt32Array::from(picked.records);
+        let records = Positions::new(picked.records, batch.num_rows());
         let fields = self.layout.record_fields().clone();
-        let values = batch.columns()[qi_end..]
-            .iter()
-            .map(|column| take(column, &records, None))
-            .collect::<Result<Vec<_>, _>>()?;
+        let values = records.of_all(&batch.columns()[qi_end..])?;
         let structs = StructArray::try_new(fields, values, None)?;
         columns.push(list(Arc::new(structs), picked.record_counts)?);
-        Ok(RecordBatch::try_new(self.layout.individuals(), columns)?)
+        Ok((first, columns))
     }
 
     fn finish(&self) -> Result<()> {

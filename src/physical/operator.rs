@@ -11,7 +11,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, OrderingRequirements, PhysicalExpr};
-use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
+use datafusion::physical_expr::{LexRequirement, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::{
     DisplayFormatType, Distribution, ExecutionPlan, InputDistributionRequirements, Partitioning,
@@ -38,19 +38,26 @@ pub(super) fn column(input: &Arc<dyn ExecutionPlan>, index: usize) -> Arc<dyn Ph
     Arc::new(Column::new(input.schema().field(index).name(), index))
 }
 
+/// Ascending order by the columns at these positions.
+pub(super) fn ascending_by(
+    input: &Arc<dyn ExecutionPlan>,
+    indexes: &[usize],
+) -> Vec<PhysicalSortExpr> {
+    let options = SortOptions {
+        descending: false,
+        nulls_first: false,
+    };
+    let by = indexes.iter().map(|i| column(input, *i));
+    by.map(|by| PhysicalSortExpr::new(by, options)).collect()
+}
+
 /// Requires ascending order by the columns at these positions.
 pub(super) fn ascending(
     input: &Arc<dyn ExecutionPlan>,
     indexes: &[usize],
 ) -> Option<OrderingRequirements> {
-    let options = SortOptions {
-        descending: false,
-        nulls_first: false,
-    };
-    let requirements = indexes
-        .iter()
-        .map(|i| PhysicalSortRequirement::new(column(input, *i), Some(options)));
-    LexRequirement::new(requirements).map(OrderingRequirements::new)
+    let required = ascending_by(input, indexes).into_iter().map(Into::into);
+    LexRequirement::new(required).map(OrderingRequirements::new)
 }
 
 /// The only child.

@@ -168,7 +168,7 @@ enum Learned {
 impl Learner {
     /// Over so many columns.
     fn new(spec: &Arc<Spec>, kinds: Vec<Kind>, columns: usize) -> Result<Self> {
-        let one_row = spec.one_row_per_individual();
+        let one_row = spec.counts_records();
         let learned = match spec.is_anatomy() {
             true => Learned::Anatomy(TableProfile::new(kinds.len())),
             false => {

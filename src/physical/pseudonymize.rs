@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryBuilder, RecordBatch, UInt32Array,
-    UInt64Builder,
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, FixedSizeBinaryBuilder,
+    RecordBatch, UInt32Array, UInt64Array, UInt64Builder,
 };
+use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::compute::{filter_record_batch, is_not_null};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::row::{RowConverter, SortField};
@@ -45,6 +46,8 @@ use crate::spec::{NullId, PSEUDONYM_BYTES, Spec, given_tree, tagged_schema};
 #[derive(Debug)]
 pub struct PseudonymizeExec {
     spec: Arc<Spec>,
+    /// Whether anybody asks who is who; else the hashes are zero.
+    tags: bool,
     input: Arc<dyn ExecutionPlan>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
@@ -53,6 +56,16 @@ pub struct PseudonymizeExec {
 impl PseudonymizeExec {
     /// Over an input whose first column is the id.
     pub fn try_new(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        Self::tagging(spec, input, true)
+    }
+
+    /// For [`ProfileExec`](super::ProfileExec), which counts records where each individual has one.
+    pub(crate) fn for_profile(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let tags = !spec.one_record_each();
+        Self::tagging(spec, input, tags)
+    }
+
+    fn tagging(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>, tags: bool) -> Result<Self> {
         let properties = properties(
             tagged_schema(&spec, &input.schema()),
             input.output_partitioning().partition_count(),
@@ -60,6 +73,7 @@ impl PseudonymizeExec {
         );
         Ok(Self {
             spec,
+            tags,
             input,
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
@@ -70,11 +84,19 @@ impl PseudonymizeExec {
     pub fn spec(&self) -> &Arc<Spec> {
         &self.spec
     }
+
+    /// Whether ids are replaced, not only left out.
+    pub(crate) fn tags(&self) -> bool {
+        self.tags
+    }
 }
 
 impl DisplayAs for PseudonymizeExec {
     fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.spec.id().unwrap_or("each record").to_owned();
+        let id = match self.tags {
+            true => self.spec.id().unwrap_or("each record").to_owned(),
+            false => "left out".to_owned(),
+        };
         show(t, f, "PseudonymizeExec", &[("id", id)])
     }
 }
@@ -107,9 +129,10 @@ impl ExecutionPlan for PseudonymizeExec {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::try_new(
+        Ok(Arc::new(Self::tagging(
             Arc::clone(&self.spec),
             only_child(children)?,
+            self.tags,
         )?))
     }
 
@@ -122,6 +145,7 @@ impl ExecutionPlan for PseudonymizeExec {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let mut tagger = Tagger::try_new(
             Arc::clone(&self.spec),
+            self.tags,
             &self.input.schema(),
             self.schema(),
             MetricBuilder::new(&self.metrics).counter("null_ids", partition),
@@ -152,6 +176,7 @@ impl ExecutionPlan for PseudonymizeExec {
 /// Tags the batches of one partition.
 struct Tagger {
     spec: Arc<Spec>,
+    tags: bool,
     tagged: SchemaRef,
     /// The columns that tell individuals apart: the id, or everything else without one.
     identity: Range<usize>,
@@ -166,6 +191,7 @@ struct Tagger {
 impl Tagger {
     fn try_new(
         spec: Arc<Spec>,
+        tags: bool,
         input: &Schema,
         tagged: SchemaRef,
         null_ids: Count,
@@ -190,6 +216,7 @@ impl Tagger {
             leaves: (0..columns).map(leaves).collect(),
             outside: vec![0; columns],
             spec,
+            tags,
             tagged,
         })
     }
@@ -206,6 +233,36 @@ impl Tagger {
             batch
         };
 
+        let mut columns: Vec<ArrayRef> = self.tags_of(batch)?.into();
+        for (i, column) in batch.columns()[1..].iter().enumerate() {
+            let measured = self
+                .spec
+                .qi()
+                .get(i)
+                .is_some_and(|name| !self.spec.is_categorical(name));
+            let column = canonical(column);
+            columns.push(match self.leaves.get(i) {
+                Some(Some(leaves)) => {
+                    let (leaves, outside) = leaves_of(&column, leaves);
+                    self.outside[i] += outside;
+                    leaves
+                }
+                _ if measured => without_nan(&column)?,
+                _ => column,
+            });
+        }
+        Ok(RecordBatch::try_new(Arc::clone(&self.tagged), columns)?)
+    }
+
+    /// The order and the pseudonym of each record's individual.
+    fn tags_of(&self, batch: &RecordBatch) -> Result<[ArrayRef; 2]> {
+        if !self.tags {
+            let records = batch.num_rows();
+            let zeros = Buffer::from(vec![0u8; records * PSEUDONYM_BYTES as usize]);
+            let pseudonyms = FixedSizeBinaryArray::try_new(PSEUDONYM_BYTES, zeros, None)?;
+            let orders = UInt64Array::from(vec![0; records]);
+            return Ok([Arc::new(orders), Arc::new(pseudonyms)]);
+        }
         let key = self.spec.key()?;
         let identity: Vec<ArrayRef> = batch.columns()[self.identity.clone()]
             .iter()
@@ -226,26 +283,7 @@ impl Tagger {
             orders.append_value(tag.order);
             pseudonyms.append_value(tag.pseudonym)?;
         }
-        let mut columns: Vec<ArrayRef> =
-            vec![Arc::new(orders.finish()), Arc::new(pseudonyms.finish())];
-        for (i, column) in batch.columns()[1..].iter().enumerate() {
-            let measured = self
-                .spec
-                .qi()
-                .get(i)
-                .is_some_and(|name| !self.spec.is_categorical(name));
-            let column = canonical(column);
-            columns.push(match self.leaves.get(i) {
-                Some(Some(leaves)) => {
-                    let (leaves, outside) = leaves_of(&column, leaves);
-                    self.outside[i] += outside;
-                    leaves
-                }
-                _ if measured => without_nan(&column)?,
-                _ => column,
-            });
-        }
-        Ok(RecordBatch::try_new(Arc::clone(&self.tagged), columns)?)
+        Ok([Arc::new(orders.finish()), Arc::new(pseudonyms.finish())])
     }
 
     /// The name of a column, counted from the first quasi-identifier on.

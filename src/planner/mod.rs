@@ -146,7 +146,7 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
         columns.collect::<Vec<_>>(),
         Arc::clone(&profiled),
     )?);
-    let profiled = Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), profiled)?);
+    let profiled = Arc::new(PseudonymizeExec::for_profile(Arc::clone(spec), profiled)?);
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
     if spec.entry()?.form == Form::Division {
@@ -154,18 +154,24 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
         return Ok(Arc::new(division));
     }
 
-    let tagged = Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), input)?);
-    let individuals = IndividualsExec::try_new(Arc::clone(spec), Arc::clone(&layout), tagged)?;
-    let blocks = BlockExec::try_new(
-        Arc::clone(spec),
-        Arc::clone(&layout),
-        profile,
-        Arc::new(individuals),
-    )?;
+    let tagged: Arc<dyn ExecutionPlan> =
+        Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), input)?);
+    let gathered = |rows| -> Result<Arc<dyn ExecutionPlan>> {
+        let individuals = IndividualsExec::try_new(Arc::clone(spec), Arc::clone(&layout), rows)?;
+        Ok(Arc::new(individuals))
+    };
+    let routed = |rows| -> Result<Arc<dyn ExecutionPlan>> {
+        let blocks = BlockExec::try_new(Arc::clone(spec), Arc::clone(&layout), profile, rows)?;
+        Ok(Arc::new(blocks))
+    };
+    let blocks = match spec.routes_records() {
+        true => gathered(routed(tagged)?)?,
+        false => routed(gathered(tagged)?)?,
+    };
     Ok(Arc::new(AnonymizeExec::try_new(
         Arc::clone(spec),
-        layout,
-        Arc::new(blocks),
+        Arc::clone(&layout),
+        blocks,
     )?))
 }
 

@@ -6,6 +6,7 @@
 //! tagged      __order, __pseudonym, qi…, sensitive, keep…      the id is gone, values of a given hierarchy are leaves
 //! individuals __order, __pseudonym, qi…, __records             one row per individual
 //! blocks      __block, __domains, then as individuals
+//! routed      __block, __domains, then as tagged               where records have their block before they are gathered
 //! published   individual, qi'…, sensitive, keep…             or subtable, gid, qi…, sensitive, count              as the function's form says
 //! ```
 //!
@@ -192,12 +193,22 @@ impl Layout {
     }
 
     pub fn blocks(&self) -> SchemaRef {
+        self.in_blocks(self.individual_fields())
+    }
+
+    /// As [`Layout::blocks`], before records are gathered.
+    pub fn routed(&self, spec: &Spec) -> SchemaRef {
+        let tagged = self.tagged(spec);
+        self.in_blocks(tagged.fields().iter().map(|field| field.as_ref().clone()))
+    }
+
+    fn in_blocks(&self, rows: impl IntoIterator<Item = Field>) -> SchemaRef {
         let domains = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Binary));
         let mut fields = vec![
             Field::new("__block", DataType::UInt32, false),
             Field::new("__domains", domains, false),
         ];
-        fields.extend(self.individual_fields());
+        fields.extend(rows);
         if self.form == Form::Anatomy {
             // How many individuals of the whole table have the same sensitive value.
             fields.push(Field::new("__whole", DataType::UInt64, false));

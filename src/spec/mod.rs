@@ -280,6 +280,18 @@ impl Spec {
         self.form() == Some(Form::Buckets) || self.is_anatomy()
     }
 
+    /// Whether there are as many individuals as records: else what has one record of each is refused.
+    pub(crate) fn counts_records(&self) -> bool {
+        self.one_row_per_individual || self.one_record_each()
+    }
+
+    /// Whether records know their block before they are gathered: blocks are parts of the random order, and each record is
+    /// an individual that keeps its order.
+    pub(crate) fn routes_records(&self) -> bool {
+        let random = self.entry().is_ok_and(|e| e.blocks == Blocks::Random);
+        random && self.one_record_each() && !self.one_row_per_individual
+    }
+
     /// The SQL function this spec belongs to; every message starts with it.
     pub fn function(&self) -> &str {
         &self.function

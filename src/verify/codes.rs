@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, ListArray, UInt32Array, downcast_integer_array, make_array,
-    make_comparator,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
-use datafusion::arrow::compute::{SortOptions, take};
+use datafusion::arrow::compute::{partition, take};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Rows that are numbered at a time.
 const PART: usize = 8192;
@@ -92,13 +91,17 @@ fn of_one(column: &ArrayRef) -> Result<Option<(Vec<u32>, usize)>, ArrowError> {
 }
 
 fn numbered<T: Hash + Eq + Copy>(values: impl Iterator<Item = Option<T>>) -> (Vec<u32>, usize) {
-    let mut known = HashMap::new();
+    let hashes = DefaultHashBuilder::default();
+    // Values with their hashes, which need not be computed again when the table grows.
+    let mut known: HashTable<(u64, Option<T>, u32)> = HashTable::new();
     let mut last = None;
-    let code = |value| match last {
+    let code = |value: Option<T>| match last {
         Some((same, code)) if same == value => code,
         _ => {
-            let next = known.len() as u32;
-            let code = *known.entry(value).or_insert(next);
+            let (hash, next) = (hashes.hash_one(value), known.len() as u32);
+            let same = |(h, v, _): &(u64, Option<T>, u32)| *h == hash && *v == value;
+            let entry = known.entry(hash, same, |(hash, ..)| *hash);
+            let (.., code) = *entry.or_insert((hash, value, next)).get();
             last = Some((value, code));
             code
         }
@@ -121,15 +124,13 @@ fn without_dictionary(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 /// and comparing neighbours takes less time than making bytes of them.
 fn repeats(columns: &[ArrayRef]) -> Vec<bool> {
     let rows = columns.first().map_or(0, |column| column.len());
+    // What cannot be compared in this way is taken to differ.
+    let Ok(runs) = partition(columns) else {
+        return vec![false; rows];
+    };
     let mut repeats = vec![true; rows];
-    for column in columns {
-        // What cannot be compared in this way is taken to differ.
-        let Ok(compare) = make_comparator(column, column, SortOptions::default()) else {
-            return vec![false; rows];
-        };
-        for (row, repeats) in repeats.iter_mut().enumerate().skip(1) {
-            *repeats = *repeats && compare(row - 1, row).is_eq();
-        }
+    for run in runs.ranges() {
+        repeats[run.start] = false;
     }
     repeats
 }
@@ -139,6 +140,7 @@ fn repeats(columns: &[ArrayRef]) -> Vec<bool> {
 struct Known {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    hashes: Vec<u64>,
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
@@ -152,7 +154,8 @@ impl Known {
 
     fn code(&mut self, row: &[u8]) -> u32 {
         let hash = self.hasher.hash_one(row);
-        let found = self.table.find(hash, |code| self.row(*code) == row);
+        let same = |code: &u32| self.hashes[*code as usize] == hash && self.row(*code) == row;
+        let found = self.table.find(hash, same);
         match found.copied() {
             Some(code) => code,
             None => self.add(hash, row),
@@ -163,9 +166,10 @@ impl Known {
         let code = self.ends.len() as u32;
         self.bytes.extend_from_slice(row);
         self.ends.push(self.bytes.len());
-        let mut table = std::mem::take(&mut self.table);
-        table.insert_unique(hash, code, |code| self.hasher.hash_one(self.row(*code)));
-        self.table = table;
+        self.hashes.push(hash);
+        let hashes = &self.hashes;
+        self.table
+            .insert_unique(hash, code, |code| hashes[*code as usize]);
         code
     }
 }

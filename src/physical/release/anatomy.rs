@@ -239,6 +239,7 @@ fn bounds(ask: &Ask) -> Option<AnatomyBounds> {
 fn refusal(spec: &Spec, e: DivideError, blocks: u32) -> datafusion::common::DataFusionError {
     match e {
         DivideError::Cancelled => exec_datafusion_err!("cancelled"),
+        DivideError::NotAPart => error::changed(spec.function()),
         DivideError::Malformed(why) => internal_datafusion_err!("{}: {why}", spec.function()),
         DivideError::Infeasible(infeasible) => {
             let scope = match blocks {
