@@ -41,10 +41,9 @@ pub fn measure(job: &Job) -> Result<Measured> {
     } else {
         Command::new(program)
     };
-    if job.pool.is_some() {
-        // As the program does where its memory is limited.
-        command.env("MIMALLOC_PURGE_DELAY", "0");
-    }
+    // As the program does where its memory is limited, and where it is not.
+    let kept = if job.pool.is_some() { "0" } else { "10000" };
+    command.env("MIMALLOC_PURGE_DELAY", kept);
     let json = serde_json::to_string(job).map_err(|e| exec_datafusion_err!("{e}"))?;
     let mut child = command
         .args(["--job", &json])

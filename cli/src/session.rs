@@ -59,6 +59,8 @@ pub async fn session(
             )),
         };
         runtime = runtime.with_memory_pool(pool);
+    } else {
+        allocator::keep_for_reuse();
     }
     let mut disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![temporary::folder()?]));

@@ -133,10 +133,10 @@ fn distinct(encoded: &EncodedBlock, classes: &[Class<'_>], column: usize) -> Col
     for class in classes {
         codes.clear();
         for i in class.members {
-            // Most members have the value of the one before.
-            let own = coded.of(*i);
-            if !codes.ends_with(own) {
-                codes.extend_from_slice(own);
+            match coded.of(*i) {
+                // Most members have the value of the one before.
+                [code] if codes.last() == Some(code) => {}
+                own => codes.extend_from_slice(own),
             }
         }
         codes.sort_unstable();

@@ -91,22 +91,31 @@ fn of_one(column: &ArrayRef) -> Result<Option<(Vec<u32>, usize)>, ArrowError> {
 }
 
 fn numbered<T: Hash + Eq + Copy>(values: impl Iterator<Item = Option<T>>) -> (Vec<u32>, usize) {
-    let hashes = DefaultHashBuilder::default();
-    // Values with their hashes, which need not be computed again when the table grows.
-    let mut known: HashTable<(u64, Option<T>, u32)> = HashTable::new();
+    let hasher = DefaultHashBuilder::default();
+    // The table is small, because values and their hashes stand elsewhere; and hashes are not computed twice.
+    let mut table: HashTable<u32> = HashTable::new();
+    let mut known: Vec<(u64, Option<T>)> = vec![];
     let mut last = None;
     let code = |value: Option<T>| match last {
         Some((same, code)) if same == value => code,
         _ => {
-            let (hash, next) = (hashes.hash_one(value), known.len() as u32);
-            let same = |(h, v, _): &(u64, Option<T>, u32)| *h == hash && *v == value;
-            let entry = known.entry(hash, same, |(hash, ..)| *hash);
-            let (.., code) = *entry.or_insert((hash, value, next)).get();
+            let (hash, next) = (hasher.hash_one(value), known.len() as u32);
+            let same = |code: &u32| known[*code as usize] == (hash, value);
+            let code = match table.find(hash, same) {
+                Some(code) => *code,
+                None => {
+                    known.push((hash, value));
+                    *table
+                        .insert_unique(hash, next, |code| known[*code as usize].0)
+                        .get()
+                }
+            };
             last = Some((value, code));
             code
         }
     };
-    (values.map(code).collect(), known.len())
+    let codes = values.map(code).collect();
+    (codes, known.len())
 }
 
 /// A dictionary as the numbers of its values; other columns as they are.
