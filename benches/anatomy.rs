@@ -8,6 +8,7 @@
 #![allow(clippy::expect_used, missing_docs)]
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,8 +34,23 @@ const WIDE: &str = "alpha => 0.9, beta => 0.05, gamma => 0.05, delta => 0.05, ta
 const BETA_AND_DELTA: &str = "alpha => 1, beta => 0.05, gamma => 1, delta => 0.05, tables => 3";
 const INDIVIDUALS: usize = 299_285;
 
-#[tokio::main]
-async fn main() -> Result<()> {
+/// For how long freed memory is kept, as in the program.
+const KEPT: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "10000");
+
+fn main() -> Result<()> {
+    if std::env::var_os(KEPT.0).is_some() {
+        return tokio::runtime::Runtime::new()?.block_on(measure_all());
+    }
+    // The allocator reads it when a process starts.
+    let mut again = Command::new(std::env::current_exe()?);
+    let status = again
+        .args(std::env::args_os().skip(1))
+        .env(KEPT.0, KEPT.1)
+        .status()?;
+    std::process::exit(status.code().unwrap_or(1))
+}
+
+async fn measure_all() -> Result<()> {
     let data = match std::env::var_os("ANONYMIZE_DATA") {
         Some(folder) => PathBuf::from(folder),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),

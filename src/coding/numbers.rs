@@ -33,8 +33,8 @@ impl Numbers {
             }};
         }
         Ok(match column.data_type() {
-            DataType::Utf8 => Self::by(column.as_string::<i32>().iter()),
-            DataType::Utf8View => Self::by(column.as_string_view().iter()),
+            DataType::Utf8 => Self::of_texts(column.as_string::<i32>().iter()),
+            DataType::Utf8View => Self::of_texts(column.as_string_view().iter()),
             DataType::Int8 => whole!(Int8Type),
             DataType::Int16 => whole!(Int16Type),
             DataType::Int32 => whole!(Int32Type),
@@ -56,19 +56,38 @@ impl Numbers {
 
     /// Numbers values that are at hand.
     pub fn by<T: Hash + Eq + Copy>(values: impl Iterator<Item = Option<T>>) -> Self {
+        // The value before.
+        Self::remembering(1, |_| 0, values)
+    }
+
+    /// Numbers texts. Most columns have a few different ones only, which are told apart by their length and ends.
+    fn of_texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Self {
+        Self::remembering(TEXTS, text_slot, values)
+    }
+
+    /// Numbers values, and remembers the last one of each slot: comparing two takes less time than hashing one.
+    fn remembering<T: Hash + Eq + Copy>(
+        slots: usize,
+        slot_of: impl Fn(T) -> usize,
+        values: impl Iterator<Item = Option<T>>,
+    ) -> Self {
         let mut known: HashMap<T, u32> = HashMap::new();
         let (mut of, mut first) = (Vec::with_capacity(values.size_hint().0), vec![]);
-        let mut last = None;
+        let mut slots: Vec<Option<(T, u32)>> = vec![None; slots];
         for (at, value) in (0..).zip(values) {
-            let number = match (value, last) {
-                (None, _) => NULL_CODE,
-                (Some(value), Some((before, number))) if value == before => number,
-                (Some(value), _) => {
+            let Some(value) = value else {
+                of.push(NULL_CODE);
+                continue;
+            };
+            let slot = &mut slots[slot_of(value)];
+            let number = match *slot {
+                Some((before, number)) if value == before => number,
+                _ => {
                     let number = *known.entry(value).or_insert_with(|| {
                         first.push(at);
                         first.len() as u32 - 1
                     });
-                    last = Some((value, number));
+                    *slot = Some((value, number));
                     number
                 }
             };
@@ -95,6 +114,25 @@ impl Numbers {
     pub fn rows(&self, column: &ArrayRef) -> Result<Rows, ArrowError> {
         rows(&[self.values(column)?])
     }
+}
+
+/// Texts that are remembered at a time; a power of two.
+const TEXTS: usize = 64;
+
+/// A number below [`TEXTS`] by the length and the ends of a text.
+fn text_slot(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let ends = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => {
+            u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(29)
+        }
+        _ => bytes
+            .iter()
+            .fold(0, |ends, byte| ends << 8 | u64::from(*byte)),
+    };
+    // The high bits of a product are the well mixed ones.
+    let mixed = (ends ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 58) as usize % TEXTS
 }
 
 /// The place of each of some items among all of them in their order.
@@ -144,5 +182,25 @@ mod tests {
             let expected = if column.data_type().is_string() { 2 } else { 1 };
             assert_eq!(smallest, expected);
         }
+    }
+
+    #[test]
+    fn texts_of_any_length_are_told_apart() {
+        // Equal ends, equal lengths, more texts than are remembered, and each again later.
+        let text = |i: usize| format!("{}{}{}", "x".repeat(i % 23), i / 7, "y".repeat(i % 11));
+        let texts: Vec<String> = (0..3_000).map(|i| text(i * i % 700)).collect();
+        let column: ArrayRef = Arc::new(StringArray::from_iter_values(&texts));
+        let numbers = Numbers::try_new(&column).unwrap();
+        let mut seen: Vec<&String> = vec![];
+        for (text, number) in texts.iter().zip(&numbers.of) {
+            let place = seen.iter().position(|known| *known == text);
+            let place = place.unwrap_or_else(|| {
+                seen.push(text);
+                seen.len() - 1
+            });
+            assert_eq!(*number as usize, place);
+        }
+        assert_eq!(numbers.first.len(), seen.len());
+        assert!(seen.len() > TEXTS);
     }
 }
