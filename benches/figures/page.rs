@@ -50,7 +50,7 @@ impl Page {
             let cells = plot
                 .series
                 .iter()
-                .map(|(_, points)| format!("{:.4}", points[row].1));
+                .map(|(_, points)| printed(points[row].1));
             let cells: Vec<String> = cells.collect();
             let _ = writeln!(
                 table,
@@ -73,5 +73,13 @@ impl Page {
         std::fs::write(&self.file, self.text)?;
         println!("{}", self.file.display());
         Ok(())
+    }
+}
+
+/// A number of a table: counts as they are.
+fn printed(value: f64) -> String {
+    match value.fract() == 0.0 && value >= 2.0 {
+        true => format!("{value:.0}"),
+        false => format!("{value:.4}"),
     }
 }
