@@ -166,7 +166,7 @@ fn pool(job: &Job) -> Arc<dyn MemoryPool> {
 
 /// Where memory is short: rows in a batch, and spilled runs that a sort merges at once. The engine's merges take as much
 /// memory as there is, and leave nothing to others, unless they are told how many runs to merge.
-pub const BATCH_SIZE: usize = 2_048;
+pub const BATCH_SIZE: usize = 1_024;
 pub const MERGED_RUNS: usize = 8;
 /// What a sort keeps for merging, in bytes.
 pub const MERGE_RESERVE: usize = 2 << 20;

@@ -39,7 +39,7 @@ impl Scale {
                 individuals: 5_000_000,
                 block: "25000",
                 pool: 256,
-                batch_size: "2048",
+                batch_size: "1024",
                 reserve: "2000000",
                 calls: CALLS.to_vec(),
             };
