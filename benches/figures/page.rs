@@ -47,10 +47,7 @@ impl Page {
         let _ = writeln!(table, "|---|{}", "---|".repeat(names.len()));
         let rows = plot.series.first().map_or(0, |(_, points)| points.len());
         for row in 0..rows {
-            let cells = plot
-                .series
-                .iter()
-                .map(|(_, points)| printed(points[row].1));
+            let cells = plot.series.iter().map(|(_, points)| printed(points[row].1));
             let cells: Vec<String> = cells.collect();
             let _ = writeln!(
                 table,
