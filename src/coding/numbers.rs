@@ -132,7 +132,7 @@ fn text_slot(text: &str) -> usize {
     };
     // The high bits of a product are the well mixed ones.
     let mixed = (ends ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 58) as usize % TEXTS
+    (mixed >> (u64::BITS - TEXTS.ilog2())) as usize
 }
 
 /// The place of each of some items among all of them in their order.

@@ -81,11 +81,9 @@ impl IdSpace {
     /// The ids of one block.
     pub fn new(key: &ReleaseKey, block: u32) -> Self {
         let key = blake3::derive_key("datafusion-anonymize 2026 ids in a release", &key.0);
-        let (mut first, mut second) = ([0; 8], [0; 8]);
-        first.copy_from_slice(&key[..8]);
-        second.copy_from_slice(&key[8..16]);
-        let (first, second) = (u64::from_le_bytes(first), u64::from_le_bytes(second));
-        let hasher = SipHasher24::new_with_keys(first, second);
+        let mut half = [0; 16];
+        half.copy_from_slice(&key[..16]);
+        let hasher = SipHasher24::new_with_key(&half);
         Self { hasher, block }
     }
 

@@ -280,7 +280,7 @@ impl Spec {
         self.form() == Some(Form::Buckets) || self.is_anatomy()
     }
 
-    /// Whether there are as many individuals as records: else what has one record of each is refused.
+    /// Whether counting records counts individuals: each has one, or the input is refused when they are gathered.
     pub(crate) fn counts_records(&self) -> bool {
         self.one_row_per_individual || self.one_record_each()
     }

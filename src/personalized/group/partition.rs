@@ -9,22 +9,6 @@ pub(super) fn cut(sets: &mut Sets, set: Range<usize>, k: usize) -> Option<usize>
     if set.len() < 2 * k {
         return None;
     }
-    let mut widths: Vec<(u64, usize)> = vec![];
-    for column in 0..sets.columns.len() {
-        let (loss, differ) = sets.width(column, set.clone());
-        if differ {
-            widths.push((loss, column));
-        }
-    }
-    // The widest first; of equally wide ones the first column.
-    widths.sort_unstable_by_key(|(width, column)| (u64::MAX - width, *column));
-    for (_, column) in &widths {
-        if let Some(bound) = sets.bound(*column, set.clone(), k) {
-            let ranks = sets.ranks(*column, set.clone());
-            let left: Vec<bool> = ranks.iter().map(|rank| *rank < bound).collect();
-            let differing = widths.iter().map(|(_, column)| *column);
-            return Some(sets.separate(set, &left, differing));
-        }
-    }
-    None
+    let widest = sets.widest(set.clone());
+    sets.cut_first(&widest, set, k)
 }

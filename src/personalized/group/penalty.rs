@@ -31,29 +31,19 @@ pub(super) fn halve(sets: &mut Sets, set: Range<usize>, k: usize) -> Option<usiz
         return None;
     }
     // Where all members are alike, nothing is lost, now or later.
-    let mut widths: Vec<(u64, usize)> = vec![];
-    for column in 0..sets.columns.len() {
-        let (loss, differ) = sets.width(column, set.clone());
-        if differ {
-            widths.push((loss, column));
-        }
-    }
-    let columns: Vec<usize> = widths.iter().map(|(_, column)| *column).collect();
     // A division that loses too much shows it soonest in the widest columns.
-    widths.sort_unstable_by_key(|(loss, column)| (u64::MAX - loss, *column));
-    let widest: Vec<usize> = widths.iter().map(|(_, column)| *column).collect();
+    let widest = sets.widest(set.clone());
+    let mut columns = widest.clone();
+    columns.sort_unstable();
     if set.len() > SAMPLE && set.len() > k.saturating_mul(SEED_SETS) {
-        for column in by_sample(sets, &columns, &widest, set.clone()) {
-            if let Some(bound) = sets.bound(column, set.clone(), k) {
-                let left = below(sets.ranks(column, set.clone()), bound);
-                return Some(sets.separate(set, &left, columns));
-            }
+        let cuts = by_sample(sets, &columns, &widest, set.clone());
+        if let Some(left) = sets.cut_first(&cuts, set.clone(), k) {
+            return Some(left);
         }
     }
     let mut best: Option<(u128, Vec<bool>)> = None;
     for column in &columns {
-        if let Some(bound) = sets.bound(*column, set.clone(), k) {
-            let left = below(sets.ranks(*column, set.clone()), bound);
+        if let Some(left) = sets.below_bound(*column, set.clone(), k) {
             offer(&mut best, sets, &widest, set.clone(), left);
         }
     }
@@ -81,8 +71,7 @@ fn by_sample(
     let mut cuts: Vec<(u128, usize)> = vec![];
     for column in columns {
         let mut loss = u128::MAX;
-        if let Some(bound) = sets.bound(*column, sample.clone(), 1) {
-            let left = below(sets.ranks(*column, sample.clone()), bound);
+        if let Some(left) = sets.below_bound(*column, sample.clone(), 1) {
             let lost = loss_after(sets, widest, sample.clone(), &left, u128::MAX);
             loss = lost.unwrap_or(loss);
         }
@@ -90,11 +79,6 @@ fn by_sample(
     }
     cuts.sort_unstable();
     cuts.into_iter().map(|(_, column)| column).collect()
-}
-
-/// Whether each rank is below a bound.
-fn below(ranks: &[u32], bound: u32) -> Vec<bool> {
-    ranks.iter().map(|rank| *rank < bound).collect()
 }
 
 /// Keeps the division after which the members lose least; the first of several.

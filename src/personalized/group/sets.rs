@@ -81,6 +81,34 @@ impl<'a> Sets<'a> {
         self.columns[column].loss(&self.ranks[column][set], &mut self.seen)
     }
 
+    /// The columns in which the members of a set differ, the widest first; of equally wide ones the first column.
+    pub fn widest(&mut self, set: Range<usize>) -> Vec<usize> {
+        let mut widths: Vec<(u64, usize)> = vec![];
+        for column in 0..self.columns.len() {
+            let (loss, differ) = self.width(column, set.clone());
+            if differ {
+                widths.push((loss, column));
+            }
+        }
+        widths.sort_unstable_by_key(|(width, column)| (u64::MAX - width, *column));
+        widths.into_iter().map(|(_, column)| column).collect()
+    }
+
+    /// Cuts a set across the first of its columns that allows it; how many are in the left part. The columns are all in
+    /// which its members differ.
+    pub fn cut_first(&mut self, columns: &[usize], set: Range<usize>, k: usize) -> Option<usize> {
+        let mut cuts = columns.iter();
+        let left = cuts.find_map(|column| self.below_bound(*column, set.clone(), k))?;
+        Some(self.separate(set, &left, columns.iter().copied()))
+    }
+
+    /// Whether each member of a set is on the left of the [`Sets::bound`] of a column.
+    pub fn below_bound(&mut self, column: usize, set: Range<usize>, k: usize) -> Option<Vec<bool>> {
+        let bound = self.bound(column, set.clone(), k)?;
+        let ranks = self.ranks(column, set).iter();
+        Some(ranks.map(|rank| *rank < bound).collect())
+    }
+
     /// What the members of each part of a set lose in one column, each.
     pub fn losses_of_parts(&mut self, column: usize, set: Range<usize>, left: &[bool]) -> [u64; 2] {
         let ranks = &self.ranks[column][set];
@@ -91,7 +119,7 @@ impl<'a> Sets<'a> {
     ///
     /// Missing values are parted from the others wherever that is allowed, because together they show nothing. Else the
     /// cut lies beside the median: above it as printed, or below it if that is the more even of those allowed.
-    pub fn bound(&mut self, column: usize, set: Range<usize>, k: usize) -> Option<u32> {
+    fn bound(&mut self, column: usize, set: Range<usize>, k: usize) -> Option<u32> {
         let ranks = &self.ranks[column][set];
         let n = ranks.len();
         let allowed = |left: usize| left >= k && n - left >= k;
