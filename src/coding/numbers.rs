@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray, UInt32Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::*;
 use datafusion::arrow::error::ArrowError;
@@ -34,7 +34,7 @@ impl Numbers {
         }
         Ok(match column.data_type() {
             DataType::Utf8 => Self::of_texts(column.as_string::<i32>().iter()),
-            DataType::Utf8View => Self::of_texts(column.as_string_view().iter()),
+            DataType::Utf8View => Self::of_views(column.as_string_view()),
             DataType::Int8 => whole!(Int8Type),
             DataType::Int16 => whole!(Int16Type),
             DataType::Int32 => whole!(Int32Type),
@@ -65,29 +65,49 @@ impl Numbers {
         Self::remembering(TEXTS, text_slot, values)
     }
 
+    /// Numbers texts by their views: those that are equal mostly are the same place of a dictionary.
+    fn of_views(texts: &StringViewArray) -> Self {
+        let views = texts.views();
+        let view_of = |at: usize| texts.is_valid(at).then(|| views[at]);
+        let slot_of = |view: u128| slot(view as u64 ^ (view >> 64) as u64, VIEWS);
+        Self::told_apart(VIEWS, slot_of, (0..texts.len()).map(view_of), |at, _| {
+            texts.value(at)
+        })
+    }
+
     /// Numbers values, and remembers the last one of each slot: comparing two takes less time than hashing one.
     fn remembering<T: Hash + Eq + Copy>(
         slots: usize,
         slot_of: impl Fn(T) -> usize,
         values: impl Iterator<Item = Option<T>>,
     ) -> Self {
-        let mut known: HashMap<T, u32> = HashMap::new();
-        let (mut of, mut first) = (Vec::with_capacity(values.size_hint().0), vec![]);
+        Self::told_apart(slots, slot_of, values, |_, value| value)
+    }
+
+    /// Numbers values that are given by something else, of which equal ones stand for equal values.
+    fn told_apart<T: Eq + Copy, V: Hash + Eq>(
+        slots: usize,
+        slot_of: impl Fn(T) -> usize,
+        items: impl Iterator<Item = Option<T>>,
+        value_of: impl Fn(usize, T) -> V,
+    ) -> Self {
+        let mut known: HashMap<V, u32> = HashMap::new();
+        let (mut of, mut first) = (Vec::with_capacity(items.size_hint().0), vec![]);
         let mut slots: Vec<Option<(T, u32)>> = vec![None; slots];
-        for (at, value) in (0..).zip(values) {
-            let Some(value) = value else {
+        for (at, item) in items.enumerate() {
+            let Some(item) = item else {
                 of.push(NULL_CODE);
                 continue;
             };
-            let slot = &mut slots[slot_of(value)];
+            let slot = &mut slots[slot_of(item)];
             let number = match *slot {
-                Some((before, number)) if value == before => number,
+                Some((before, number)) if item == before => number,
                 _ => {
-                    let number = *known.entry(value).or_insert_with(|| {
-                        first.push(at);
+                    let number = *known.entry(value_of(at, item)).or_insert_with(|| {
+                        first.push(at as u32);
                         first.len() as u32 - 1
                     });
-                    *slot = Some((value, number));
+                    *slot = Some((item, number));
                     number
                 }
             };
@@ -119,6 +139,9 @@ impl Numbers {
 /// Texts that are remembered at a time; a power of two.
 const TEXTS: usize = 64;
 
+/// Views that are remembered at a time, of which each text has several; a power of two.
+const VIEWS: usize = 512;
+
 /// A number below [`TEXTS`] by the length and the ends of a text.
 fn text_slot(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -130,9 +153,13 @@ fn text_slot(text: &str) -> usize {
             .iter()
             .fold(0, |ends, byte| ends << 8 | u64::from(*byte)),
     };
-    // The high bits of a product are the well mixed ones.
-    let mixed = (ends ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> (u64::BITS - TEXTS.ilog2())) as usize
+    slot(ends ^ bytes.len() as u64, TEXTS)
+}
+
+/// A number below a power of two: the high bits of a product are the well mixed ones.
+fn slot(bits: u64, slots: usize) -> usize {
+    let mixed = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - slots.ilog2())) as usize
 }
 
 /// The place of each of some items among all of them in their order.
@@ -191,6 +218,9 @@ mod tests {
         let texts: Vec<String> = (0..3_000).map(|i| text(i * i % 700)).collect();
         let column: ArrayRef = Arc::new(StringArray::from_iter_values(&texts));
         let numbers = Numbers::try_new(&column).unwrap();
+        // Equal texts have different views.
+        let views: ArrayRef = Arc::new(StringViewArray::from_iter_values(&texts));
+        assert_eq!(Numbers::try_new(&views).unwrap(), numbers);
         let mut seen: Vec<&String> = vec![];
         for (text, number) in texts.iter().zip(&numbers.of) {
             let place = seen.iter().position(|known| *known == text);

@@ -40,12 +40,11 @@ use crate::spec::{
 /// Where each record is an individual of its own, equal records come under one tag, which stands for their content; they
 /// are told apart by their number, whichever comes first, because they are equal.
 ///
-/// Asks the engine for its input partitioned and sorted by the random order, or by block and order if records know their
-/// block, and keeps it so. Records that contradict each other and
-/// missing sensitive values are treated as the spec says; a violation is counted to the end and then refused, so that
-/// the message can say how many individuals it concerns. Nothing is published before, as everything above waits for
-/// the end of this operator. Only where records come by block, nobody waits: a violation is refused at once, and its block
-/// is never published.
+/// Asks the engine for its input sorted by the random order and partitioned by it, or by block if records know theirs, and
+/// keeps it so. Records that contradict each other and missing sensitive values are treated as the spec says; a violation
+/// is counted to the end and then refused, so that the message can say how many individuals it concerns. Nothing is
+/// published before, as everything above waits for the end of this operator. Only where records come by block, nobody
+/// waits: a violation is refused at once, and its block is never published.
 #[derive(Debug)]
 pub struct IndividualsExec {
     spec: Arc<Spec>,
@@ -128,7 +127,7 @@ impl ExecutionPlan for IndividualsExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![ascending(&self.input, sorted_by(&self.spec))]
+        vec![ascending(&self.input, &[order_at(&self.spec)])]
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -209,11 +208,11 @@ impl ExecutionPlan for IndividualsExec {
     }
 }
 
-/// The positions of the columns the input is sorted by: the order, after the block if records know theirs.
-fn sorted_by(spec: &Spec) -> &'static [usize] {
+/// Where the random order stands among the columns of the input.
+fn order_at(spec: &Spec) -> usize {
     match spec.routes_records() {
-        true => &[0, 2],
-        false => &[0],
+        true => 2,
+        false => 0,
     }
 }
 
@@ -225,7 +224,7 @@ fn in_order(schema: SchemaRef, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProper
         true => by_block,
         false => Partitioning::UnknownPartitioning(partitions.partition_count()),
     };
-    // Blocks and orders stand where they stood.
+    // Blocks are parts of the order, so who sorts by it has sorted by block; and both stand where they stood.
     let sorted = ascending_by(input, &[0, 2]);
     Arc::new(PlanProperties::new(
         EquivalenceProperties::new_with_orderings(schema, [sorted]),
@@ -352,7 +351,7 @@ impl Gatherer {
         if self.spec.one_row_per_individual() {
             return Ok((None, Some(next)));
         }
-        let order = *sorted_by(&self.spec).last().unwrap_or(&0);
+        let order = order_at(&self.spec);
         let order_of = |batch: &RecordBatch| {
             let order = batch.column(order).as_primitive::<UInt64Type>();
             order.values().clone()
