@@ -22,8 +22,11 @@ use std::cmp::Reverse;
 use self::signature::{Chains, Signatures};
 use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
-use crate::parallel::{Crew, WORTH_A_THREAD};
+use crate::parallel::Crew;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
+
+/// Groups of fewer individuals are not handed to another thread. Those of more have many nodes to be drilled down.
+const WORTH_HANDING_ON: usize = 512;
 
 /// Partition.
 ///
@@ -119,7 +122,7 @@ impl Run {
                 continue;
             };
             for group in groups {
-                match !open.is_empty() && group.members.len() >= WORTH_A_THREAD {
+                match !open.is_empty() && group.members.len() >= WORTH_HANDING_ON {
                     true => others(group),
                     false => open.push(group),
                 }

@@ -5,6 +5,7 @@ mod spread;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
 use datafusion::common::{DFSchema, Result, internal_err};
@@ -14,7 +15,7 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{CastExpr, Column};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
@@ -135,17 +136,7 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
         true => input.schema().fields().len() - 1,
         false => spec.qi().len() + usize::from(spec.is_anatomy()),
     };
-    let columns = (0..=last).map(|i| {
-        let name = profiled.schema().field(i).name().clone();
-        (
-            Arc::new(Column::new(&name, i)) as Arc<dyn PhysicalExpr>,
-            name,
-        )
-    });
-    let profiled = Arc::new(ProjectionExec::try_new(
-        columns.collect::<Vec<_>>(),
-        Arc::clone(&profiled),
-    )?);
+    let profiled = first_columns(last + 1, profiled, spec.is_anatomy())?;
     let profiled = Arc::new(PseudonymizeExec::for_profile(Arc::clone(spec), profiled)?);
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
@@ -173,6 +164,36 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
         Arc::clone(&layout),
         blocks,
     )?))
+}
+
+/// The first columns of an input. Texts may stay views, if the canonical form makes something else of them: counting them
+/// needs no copies.
+fn first_columns(
+    columns: usize,
+    input: Arc<dyn ExecutionPlan>,
+    views: bool,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(projection) = input.downcast_ref::<ProjectionExec>().filter(|_| views) {
+        let below = projection.input();
+        let exprs = projection.expr().iter().take(columns).map(|column| {
+            let made = column.expr.downcast_ref::<CastExpr>().map(CastExpr::expr);
+            let is_view = |made: &Arc<dyn PhysicalExpr>| {
+                matches!(made.data_type(&below.schema()), Ok(DataType::Utf8View))
+            };
+            let own = made.filter(|made| is_view(made)).unwrap_or(&column.expr);
+            (Arc::clone(own), column.alias.clone())
+        });
+        let exprs: Vec<_> = exprs.collect();
+        return Ok(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(below))?));
+    }
+    let schema = input.schema();
+    let exprs = schema.fields().iter().enumerate().take(columns);
+    let exprs = exprs.map(|(i, field)| {
+        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), i));
+        (column, field.name().clone())
+    });
+    let exprs: Vec<_> = exprs.collect();
+    Ok(Arc::new(ProjectionExec::try_new(exprs, input)?))
 }
 
 /// How many records an input has, if that is known.

@@ -270,8 +270,8 @@ impl Layout {
             Field::new(SUBTABLE, DataType::Utf8, false),
             Field::new(GROUP, DataType::UInt64, false),
         ];
-        let columns = self.qi.iter().chain(self.record.iter().map(Arc::as_ref));
-        fields.extend(columns.map(|f| Field::new(f.name(), exact_type(f.data_type()), true)));
+        fields.extend(self.qi.iter().cloned());
+        fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
         fields.push(Field::new(anatomy::TIMES, DataType::Int64, false));
         Arc::new(Schema::new(fields))
     }
@@ -433,8 +433,6 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
                     Levels::Bins(_) | Levels::Dates(_) => to,
                 }
             }
-            // Values that are published as they are need not be copied on the way.
-            _ if spec.is_anatomy() && to == DataType::Utf8 => DataType::Utf8View,
             _ => to,
         };
         if role == "qi" {
@@ -626,14 +624,6 @@ pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<K
             ))
         }
         _ => Ok(kind),
-    }
-}
-
-/// The type under which exact values of a column are published.
-pub(crate) fn exact_type(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Utf8View => DataType::Utf8,
-        other => other.clone(),
     }
 }
 

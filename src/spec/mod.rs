@@ -31,7 +31,7 @@ pub use key::ReleaseKey;
 pub use layout::INDIVIDUAL;
 pub(crate) use layout::{
     BUCKET, BUCKETIZED, COUNT, GROUP, Layout, PSEUDONYM_BYTES, canonical_projection, check_levels,
-    exact_type, find_column, flag_name, given_tree, kind_of, tagged_schema,
+    find_column, flag_name, given_tree, kind_of, tagged_schema,
 };
 
 use local::Local;

@@ -7,7 +7,7 @@ use datafusion::arrow::array::{
     ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
     new_null_array,
 };
-use datafusion::arrow::compute::{cast, concat, take};
+use datafusion::arrow::compute::{concat, take};
 use datafusion::arrow::datatypes::{DataType, UInt32Type, UInt64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, SortField};
@@ -19,7 +19,7 @@ use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
 use crate::anatomize::{Ask, CodedBlock, DivideError, Learned, Publisher, Row, ranks};
 use crate::error;
 use crate::model::Ratio;
-use crate::spec::{IdSpace, Spec, exact_type};
+use crate::spec::{IdSpace, Spec};
 use crate::verify::{self, Anatomy, AnatomyBounds, AnatomyTable};
 
 /// Divides individuals into groups, publishes their sub-tables and verifies them.
@@ -109,8 +109,8 @@ impl BlockWork for AnatomyWork {
         let timer = metrics.verifying.timer();
         self.verify(&tables, &learned, &common, sensitive, whole)?;
         timer.done();
-        let types = qi.iter().chain([sensitive]);
-        let types = types.map(|c| exact_type(c.data_type())).collect();
+        let types = qi.iter().chain([sensitive]).map(|c| c.data_type().clone());
+        let types = types.collect();
         Ok(BlockDone {
             published: Box::new(Tables { tables, types }),
             individuals: individuals.len() as u64,
@@ -215,7 +215,6 @@ fn prior(
     let own = take(sensitive, &UInt32Array::from(first), None)?;
     let known: u64 = counts.iter().fold(0, |sum, n| sum.saturating_add(*n));
     let values = concat(&[common.as_ref(), own.as_ref()])?;
-    let values = cast(&values, &exact_type(values.data_type()))?;
     let counts: ArrayRef = Arc::new(UInt64Array::from(counts));
     Ok((values, counts, learned.individuals.saturating_sub(known)))
 }
@@ -261,10 +260,7 @@ impl Table {
         columns: &[&ArrayRef],
     ) -> Result<Self, ArrowError> {
         let from = UInt32Array::from_iter_values(rows.iter().map(|row| row.individual));
-        let columns = columns.iter().map(|column| {
-            let values = take(column, &from, None)?;
-            cast(&values, &exact_type(values.data_type()))
-        });
+        let columns = columns.iter().map(|column| take(column, &from, None));
         Ok(Self {
             name,
             gid: Arc::new(UInt64Array::from_iter_values(

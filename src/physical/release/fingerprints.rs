@@ -75,9 +75,11 @@ impl BlockWork for FingerprintWork {
 
         let timer = metrics.forming.timer();
         let prepared = self.prepare(&leaves)?;
+        timer.done();
         let sets = UInt32Array::from(prepared.generalized.of.clone());
         let individuals = with_one_record(individuals, sets)?;
         let encoded = self.encode(rows, &individuals, &prepared)?;
+        let timer = metrics.forming.timer();
         let classes = self.form_classes(&encoded.block, &prepared)?;
         timer.done();
         self.count(&encoded.block, &classes);
