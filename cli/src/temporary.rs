@@ -38,6 +38,8 @@ pub fn folder() -> io::Result<PathBuf> {
     if folder.is_none() {
         let made = Folder::make()?;
         sweep(made.folder.path());
+        // An option of the runtime makes the engine forget its folders and take new ones among the temporary files: here.
+        let _ = tempfile::env::override_temp_dir(made.folder.path());
         *folder = Some(made);
     }
     let path = folder.as_ref().map(|f| f.folder.path().into());

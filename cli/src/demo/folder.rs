@@ -19,7 +19,8 @@ impl Folder {
         let Some(wanted) = wanted else {
             let path = tempfile::Builder::new()
                 .prefix("anonymize-demo-")
-                .tempdir()?
+                // Beside the folder of spilled files, which goes with the program.
+                .tempdir_in(std::env::temp_dir())?
                 .keep();
             return Ok(Self {
                 path,
