@@ -64,7 +64,7 @@ def plain_python(form, condition, people, fingerprints, folder):
         sys.exit("a fingerprint is shared by fewer than k")
     if not all(model.allows(members) for members in classes):
         sys.exit("a class is not allowed")
-    written = f"{folder}/{form.__name__}.csv"
+    written = f"{folder}/python.csv"
     with open(written, "w", encoding="utf-8", newline="") as output:
         rows = csv.writer(output)
         rows.writerow(["individual"] + QI + ["icd9"])
@@ -78,8 +78,8 @@ def plain_python(form, condition, people, fingerprints, folder):
                 cells.append("{" + ", ".join(names) + "}" if len(names) > 1 else names[0])
             for member in members:
                 rows.writerows([member] + cells + [label] for label in sorted(published[member]))
-    # The types of a CSV file are guessed by its first rows, where no cell may be a range.
-    target = f"{folder}/{form.__name__}.parquet"
+    # The types of a CSV file would be guessed by its first rows, which may have numbers where later ones have ranges.
+    target = f"{folder}/python.parquet"
     columns = " VARCHAR, ".join(["individual"] + QI + ["icd9"])
     make = f"CREATE EXTERNAL TABLE written ({columns} VARCHAR) STORED AS CSV LOCATION '{written}' OPTIONS ('format.has_header' 'true')"
     run(f"{make}; COPY written TO '{target}' STORED AS PARQUET")
@@ -161,7 +161,7 @@ def main():
         ]:
             python[form.__name__], table = plain_python(form, condition, people, fingerprints, folder)
             show(f"plain Python, {name}", individuals, python[form.__name__], losses_=losses(table))
-        # The optimizer begins with the best cuts.
+        # What is printed comes first, so that like is compared with like; and the optimizer begins with the best cuts.
         python["optimized"] = python["best_cut"]
         for algorithm in ["mondrian", "best_cut", "optimized"]:
             runs = [whole_query(algorithm, folder) for _ in range(RUNS)]

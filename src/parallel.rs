@@ -9,9 +9,6 @@ use std::thread::{self, Scope, scope};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Fewer individuals are not worth being handed to another thread to be divided there.
-pub const WORTH_A_THREAD: usize = 2048;
-
 /// So many threads for all who work at the same time. Who works has a seat; who could use another thread takes a free
 /// seat for it, if there is one. What is computed never depends on it.
 #[derive(Debug)]

@@ -268,7 +268,8 @@ fn an_interrupt_ends_the_program_at_once() {
 }
 
 /// Records of more individuals than the memory holds. An option of the runtime gives the engine other folders.
-const SPILLING: &str = "SET datafusion.runtime.max_spill_merge_fan_in = 8; SET datafusion.execution.sort_spill_reservation_bytes = 1000000; \
+const SPILLING: &str = "SET datafusion.runtime.max_spill_merge_fan_in = 8; \
+    SET datafusion.execution.sort_spill_reservation_bytes = 1000000; \
     SELECT * FROM anonymize_eir(sample_patients(100000), id => patient_id, qi => [birth_year, sex, race], \
     sensitive => diagnosis, l => 3, block => 1000)";
 

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use super::{Cancel, Cancelled};
-use crate::parallel::{Crew, WORTH_A_THREAD};
+use crate::parallel::Crew;
+
+/// Parts of fewer individuals are not handed to another thread.
+const WORTH_HANDING_ON: usize = 2048;
 
 /// Individuals that are cut into classes, each of which is a range of them.
 pub(super) trait Cutting: Send + Sized {
@@ -59,7 +62,7 @@ fn cut<C: Cutting>(
         };
         // One of the parts stays.
         for at in (before + 1..open.len()).rev() {
-            if open[at].len() >= WORTH_A_THREAD {
+            if open[at].len() >= WORTH_HANDING_ON {
                 others(part.part(open.swap_remove(at)));
             }
         }

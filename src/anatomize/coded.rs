@@ -6,7 +6,7 @@ use datafusion::arrow::error::ArrowError;
 use super::groups::DivideError;
 use super::individuals::{Individuals, Prior};
 use super::learned::Learned;
-use crate::coding::Numbers;
+use crate::coding::{Numbers, places};
 
 /// A block as [`Method::groups`](super::Method::groups) sees it.
 #[derive(Debug)]
@@ -46,24 +46,13 @@ impl CodedBlock {
 pub fn ranks(column: &ArrayRef) -> Result<Vec<u32>, ArrowError> {
     let numbers = Numbers::try_new(column)?;
     let rows = numbers.rows(column)?;
-    let begins = rows.iter().map(|row| begin(row.data()));
-    // Sorted where they stand: most are told apart without looking elsewhere.
-    let mut sorted: Vec<(u128, u32)> = begins.zip(0..).collect();
-    sorted.sort_unstable_by(|(begin, number), (other_begin, other)| {
-        let row = |number: u32| rows.row(number as usize);
-        let begins = begin.cmp(other_begin);
-        begins.then_with(|| row(*number).cmp(&row(*other)))
+    let places = places(rows.num_rows(), |number| {
+        let row = rows.row(number as usize);
+        // Most are told apart without looking elsewhere.
+        (begin(row.data()), row)
     });
-    let mut places = vec![0; sorted.len()];
-    for (place, (_, number)) in (0..).zip(sorted) {
-        places[number as usize] = place;
-    }
     let others = u32::from(column.null_count() > 0);
-    let rank = |number: u32| {
-        places
-            .get(number as usize)
-            .map_or(0, |at: &u32| at + others)
-    };
+    let rank = |number: u32| places.get(number as usize).map_or(0, |at| at + others);
     Ok(numbers.of.into_iter().map(rank).collect())
 }
 

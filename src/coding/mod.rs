@@ -23,7 +23,7 @@ pub use key::{Key, Keys, Kind, canonical, without_nan};
 pub use ladder::{Ladder, mask_taxonomy};
 pub use levels::{BUILT_IN, DateLevel, Levels};
 pub use local::{LocalCell, LocalGroup, LocalRows, exact_values, publish_groups};
-pub(crate) use numbers::Numbers;
+pub(crate) use numbers::{Numbers, places};
 pub use profile::{EXACT_VALUES, Profile};
 pub use publish::{Published, publish};
 pub use router::Router;

@@ -164,10 +164,11 @@ fn slot(bits: u64, slots: usize) -> usize {
 
 /// The place of each of some items among all of them in their order.
 pub fn places<K: Ord>(items: usize, key: impl Fn(u32) -> K) -> Vec<u32> {
-    let mut sorted: Vec<u32> = (0..items as u32).collect();
-    sorted.sort_unstable_by_key(|item| key(*item));
+    // Keys are sorted where they stand: looking each of them up takes longer.
+    let mut sorted: Vec<(K, u32)> = (0..items as u32).map(|item| (key(item), item)).collect();
+    sorted.sort_unstable_by(|(key, _), (other, _)| key.cmp(other));
     let mut places = vec![0; items];
-    for (place, item) in (0..).zip(sorted) {
+    for (place, (_, item)) in (0..).zip(sorted) {
         places[item as usize] = place;
     }
     places

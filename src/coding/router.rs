@@ -319,6 +319,10 @@ mod tests {
         for (size, blocks) in [(Some(10_000), 3), (Some(4_000), 8), (None, 1)] {
             let router = Router::random(&profile, size);
             assert!(!router.looks_at_values());
+            // Who sorts by order has sorted by block.
+            let mut orders = order.values().to_vec();
+            orders.sort_unstable();
+            assert!(orders.is_sorted_by_key(|order| router.route(*order, &[], |_| 0)));
             let mut sizes = BTreeMap::<u32, usize>::new();
             for order in order.values() {
                 *sizes.entry(router.route(*order, &[], |_| 0)).or_default() += 1;

@@ -136,7 +136,21 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
         true => input.schema().fields().len() - 1,
         false => spec.qi().len() + usize::from(spec.is_anatomy()),
     };
-    let profiled = first_columns(last + 1, profiled, spec.is_anatomy())?;
+    let profiled = match spec.is_anatomy() {
+        true => with_views(profiled)?,
+        false => profiled,
+    };
+    let columns = (0..=last).map(|i| {
+        let name = profiled.schema().field(i).name().clone();
+        (
+            Arc::new(Column::new(&name, i)) as Arc<dyn PhysicalExpr>,
+            name,
+        )
+    });
+    let profiled = Arc::new(ProjectionExec::try_new(
+        columns.collect::<Vec<_>>(),
+        Arc::clone(&profiled),
+    )?);
     let profiled = Arc::new(PseudonymizeExec::for_profile(Arc::clone(spec), profiled)?);
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
@@ -166,34 +180,24 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
     )?))
 }
 
-/// The first columns of an input. Texts may stay views, if the canonical form makes something else of them: counting them
-/// needs no copies.
-fn first_columns(
-    columns: usize,
-    input: Arc<dyn ExecutionPlan>,
-    views: bool,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    if let Some(projection) = input.downcast_ref::<ProjectionExec>().filter(|_| views) {
-        let below = projection.input();
-        let exprs = projection.expr().iter().take(columns).map(|column| {
-            let made = column.expr.downcast_ref::<CastExpr>().map(CastExpr::expr);
-            let is_view = |made: &Arc<dyn PhysicalExpr>| {
-                matches!(made.data_type(&below.schema()), Ok(DataType::Utf8View))
-            };
-            let own = made.filter(|made| is_view(made)).unwrap_or(&column.expr);
-            (Arc::clone(own), column.alias.clone())
+/// An input in canonical form, but for texts that the scan gives as views: counting them needs no copies.
+fn with_views(input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let Some(projection) = input.downcast_ref::<ProjectionExec>() else {
+        return Ok(input);
+    };
+    let below = projection.input();
+    let exprs = projection.expr().iter().map(|column| {
+        let cast = column.expr.downcast_ref::<CastExpr>();
+        let text = cast.filter(|cast| *cast.cast_type() == DataType::Utf8);
+        let view = text.map(CastExpr::expr).filter(|text| {
+            let given = text.data_type(&below.schema());
+            matches!(given, Ok(DataType::Utf8View))
         });
-        let exprs: Vec<_> = exprs.collect();
-        return Ok(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(below))?));
-    }
-    let schema = input.schema();
-    let exprs = schema.fields().iter().enumerate().take(columns);
-    let exprs = exprs.map(|(i, field)| {
-        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), i));
-        (column, field.name().clone())
+        let expr = view.unwrap_or(&column.expr);
+        (Arc::clone(expr), column.alias.clone())
     });
     let exprs: Vec<_> = exprs.collect();
-    Ok(Arc::new(ProjectionExec::try_new(exprs, input)?))
+    Ok(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(below))?))
 }
 
 /// How many records an input has, if that is known.
