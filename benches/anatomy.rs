@@ -18,11 +18,11 @@ use datafusion::common::Result;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
 use datafusion_anonymize::register_all;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
 /// As in the program.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 const QI: &str = "age, class_of_worker, detailed_industry_recode, education, wage_per_hour, marital_stat, \
     major_industry_code, race, sex, full_or_part_time_employment_stat";
@@ -35,7 +35,10 @@ const BETA_AND_DELTA: &str = "alpha => 1, beta => 0.05, gamma => 1, delta => 0.0
 const INDIVIDUALS: usize = 299_285;
 
 /// For how long freed memory is kept, as in the program.
-const KEPT: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "10000");
+const KEPT: (&str, &str) = (
+    "_RJEM_MALLOC_CONF",
+    "thp:always,oversize_threshold:0,dirty_decay_ms:10000",
+);
 
 fn main() -> Result<()> {
     if std::env::var_os(KEPT.0).is_some() {

@@ -21,7 +21,7 @@ pub fn print(options: &Options, jobs: &[&'static Entry]) -> Result<()> {
                 0 => "all".to_owned(),
                 n => n.to_string(),
             };
-            let Ok(it) = measure(&job.job_with_blocks(individuals, Some(block), 2, None)) else {
+            let Ok(it) = measure(&job.job(individuals, Some(block), 2, None)) else {
                 // A block may be too small for what is asked of each.
                 println!("| {} | {individuals} | {name} | refused |", job.name);
                 continue;

@@ -48,7 +48,7 @@ pub fn print(options: &Options, jobs: &[&'static Entry]) -> Result<()> {
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for job in jobs {
-        let work = job.job(individuals, 2, Some(pool));
+        let work = job.job(individuals, options.block, 2, Some(pool));
         for after in AFTER {
             let interrupted = interrupt(&program, &work, pool, Duration::from_millis(after))?;
             let dropped = abandon(&work, after)?;

@@ -49,7 +49,10 @@ pub fn print(
             } else {
                 options.repeat
             };
-            let Ok(it) = best(&job.job(*individuals, 2, options.pool), repeat) else {
+            let Ok(it) = best(
+                &job.job(*individuals, options.block, 2, options.pool),
+                repeat,
+            ) else {
                 println!("| {} | {individuals} | failed |", job.name);
                 row.measured.push(None);
                 row.same = false;
@@ -106,7 +109,7 @@ fn compare(job: &Entry, individuals: u64, options: &Options) -> Result<Option<bo
         return Ok(None);
     }
     let limited = rows(&job.rows()?)?;
-    measure(&job.job(individuals, 2, None))?;
+    measure(&job.job(individuals, options.block, 2, None))?;
     Ok(Some(limited == rows(&job.rows()?)?))
 }
 

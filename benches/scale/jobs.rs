@@ -157,11 +157,7 @@ impl Entry {
     }
 
     /// The whole job: the result of the query in files.
-    pub fn job(&self, individuals: u64, threads: usize, pool: Option<u64>) -> Job {
-        self.job_with_blocks(individuals, None, threads, pool)
-    }
-
-    pub fn job_with_blocks(
+    pub fn job(
         &self,
         individuals: u64,
         block: Option<u64>,

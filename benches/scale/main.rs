@@ -2,13 +2,14 @@
 //! sorting them by id and writing Parquet.
 //!
 //! ```sh
-//! cargo bench --bench scale -- [--individuals 5000] [--steps 3] [--repeat 3] [--pool 256] [--only eir,slppa]
-//!                              [--no-blocks] [--no-threads] [--cancel]
+//! cargo bench --bench scale -- [--individuals 5000] [--steps 3] [--repeat 3] [--pool 256] [--block 250000]
+//!                              [--only eir,slppa] [--no-blocks] [--no-threads] [--cancel]
 //! ```
 //!
 //! `--individuals` is the smallest size n; each further step has ten times as many. `--pool` limits the engine's memory
-//! to so many MB, sorts then spill, and the published rows are compared with those of an unlimited run. `--cancel`
-//! interrupts jobs of the largest size instead of measuring them; it wants the program `anonymize` of the same profile.
+//! to so many MB, sorts then spill, and the published rows are compared with those of an unlimited run. `--block` says
+//! how many individuals a block has, where a function's default needs more memory than there is. `--cancel` interrupts
+//! jobs of the largest size instead of measuring them; it wants the program `anonymize` of the same profile.
 //! Every job is a process of its own, whose memory is sampled from outside. Data is made once, below target/scale. What
 //! is printed is Markdown.
 
@@ -28,13 +29,13 @@ mod phase;
 mod threads;
 
 use datafusion::common::Result;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
 use options::Options;
 
 /// As in the program.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

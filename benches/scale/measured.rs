@@ -42,8 +42,11 @@ pub fn measure(job: &Job) -> Result<Measured> {
         Command::new(program)
     };
     // As the program does where its memory is limited, and where it is not.
-    let kept = if job.pool.is_some() { "0" } else { "10000" };
-    command.env("MIMALLOC_PURGE_DELAY", kept);
+    let kept = match job.pool {
+        Some(_) => "dirty_decay_ms:100",
+        None => "thp:always,oversize_threshold:0,dirty_decay_ms:10000",
+    };
+    command.env("_RJEM_MALLOC_CONF", kept);
     let json = serde_json::to_string(job).map_err(|e| exec_datafusion_err!("{e}"))?;
     let mut child = command
         .args(["--job", &json])

@@ -15,6 +15,8 @@ pub struct Options {
     pub repeat: usize,
     /// Memory of the engine in MB.
     pub pool: Option<u64>,
+    /// Individuals per block, if not each function's default.
+    pub block: Option<u64>,
     /// Names of the jobs to run; all if there are none.
     pub only: Vec<String>,
     /// Whether to print utility against the size of blocks.
@@ -32,6 +34,7 @@ impl Options {
             steps: 3,
             repeat: 3,
             pool: None,
+            block: None,
             only: vec![],
             blocks: true,
             threads: true,
@@ -48,6 +51,7 @@ impl Options {
                 "--steps" => options.steps = number(value()),
                 "--repeat" => options.repeat = number(value()),
                 "--pool" => options.pool = Some(number(value())),
+                "--block" => options.block = Some(number(value())),
                 "--only" => options.only = value().split(',').map(job_name).collect(),
                 "--no-blocks" => options.blocks = false,
                 "--no-threads" => options.threads = false,

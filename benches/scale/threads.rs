@@ -22,7 +22,7 @@ pub fn print(options: &Options, two: &[(&'static Entry, Measured)]) -> Result<()
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (job, two) in two {
-        let one = measure(&job.job(options.largest(), 1, options.pool))?;
+        let one = measure(&job.job(options.largest(), options.block, 1, options.pool))?;
         let forming = one.said.forming.zip(two.said.forming);
         let forming = forming.map(|(one, two)| (one.wall, two.wall));
         println!(

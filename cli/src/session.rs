@@ -47,7 +47,7 @@ pub async fn session(
     let mut runtime =
         RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(Stores(registry.clone())));
     if let Some(bytes) = limits.memory_bytes {
-        allocator::keep_nothing();
+        allocator::keep_little();
         let pool: Arc<dyn MemoryPool> = match limits.pool {
             PoolType::Fair => Arc::new(TrackConsumersPool::new(
                 FairSpillPool::new(bytes),
@@ -59,8 +59,6 @@ pub async fn session(
             )),
         };
         runtime = runtime.with_memory_pool(pool);
-    } else {
-        allocator::keep_for_reuse();
     }
     let mut disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![temporary::folder()?]));

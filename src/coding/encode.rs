@@ -108,8 +108,8 @@ impl Individuals {
 pub struct EncodedBlock {
     /// What the algorithm sees.
     pub block: Block,
-    /// Comparable values per quasi-identifier.
-    pub(super) keys: Vec<Keys>,
+    /// Of columns that are measured, the numbers.
+    pub(super) keys: Vec<Option<Keys>>,
     /// For categorical columns, where a value of each code can be found.
     pub(super) representatives: Vec<Vec<u32>>,
     /// For columns with a hierarchy, its labels.
@@ -172,7 +172,7 @@ impl EncodedBlock {
 /// A coded quasi-identifier with what is needed to publish it.
 struct EncodedColumn {
     coded: QuasiIdentifier,
-    keys: Keys,
+    keys: Option<Keys>,
     representatives: Vec<u32>,
     taxonomy: Option<Arc<Taxonomy>>,
 }
@@ -203,7 +203,7 @@ impl EncodedColumn {
                 coded
             }
             (None, Keys::Integer(values)) => {
-                let (lo, hi) = spans(column, |at| values[at].map(|v| domain.code_integer(v)));
+                let (lo, hi) = spans(column, |at| values.get(at).map(|v| domain.code_integer(v)));
                 QuasiIdentifier::Numeric(Numeric { lo, hi, step })
             }
             (None, Keys::Real(values)) => {
@@ -211,9 +211,10 @@ impl EncodedColumn {
                 QuasiIdentifier::Numeric(Numeric { lo, hi, step })
             }
         };
+        let measured = matches!(coded, QuasiIdentifier::Numeric(_));
         Ok(Self {
             coded,
-            keys,
+            keys: measured.then_some(keys),
             representatives,
             taxonomy,
         })

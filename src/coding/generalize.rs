@@ -60,12 +60,12 @@ pub(super) fn generalize(
         return Ok(labels);
     }
     let qi = &individuals.qi[column];
-    let shown = match kind {
-        Kind::Categorical | Kind::Masked => distinct(encoded, classes, column),
-        Kind::Integer | Kind::Real => {
+    let shown = match &encoded.keys[column] {
+        None => distinct(encoded, classes, column),
+        Some(keys) => {
             let mut shown = Column::default();
             for class in classes {
-                ends(qi, &encoded.keys[column], class.members, &mut shown);
+                ends(qi, keys, class.members, &mut shown);
             }
             shown
         }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray};
+use datafusion::arrow::buffer::{NullBuffer, ScalarBuffer};
 use datafusion::arrow::compute::nullif;
 use datafusion::arrow::datatypes::*;
 use datafusion::arrow::error::ArrowError;
@@ -73,11 +74,70 @@ impl Key {
 #[derive(Debug)]
 pub enum Keys {
     /// Keys of an [`Kind::Integer`] column.
-    Integer(Vec<Option<i128>>),
+    Integer(Integers),
     /// Keys of a [`Kind::Real`] column.
     Real(Vec<Option<f64>>),
     /// Keys of a [`Kind::Categorical`] column.
     Bytes(Names),
+}
+
+/// Whole numbers, in as few bytes as their type allows.
+#[derive(Debug)]
+pub struct Integers {
+    values: Steps,
+    nulls: Option<NullBuffer>,
+}
+
+#[derive(Debug)]
+enum Steps {
+    Short(ScalarBuffer<i64>),
+    Long(ScalarBuffer<i128>),
+}
+
+impl Integers {
+    /// A number, unless it is missing.
+    pub fn get(&self, i: usize) -> Option<i128> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(i)) {
+            return None;
+        }
+        Some(match &self.values {
+            Steps::Short(values) => i128::from(values[i]),
+            Steps::Long(values) => values[i],
+        })
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Option<i128>> + '_ {
+        let length = match &self.values {
+            Steps::Short(values) => values.len(),
+            Steps::Long(values) => values.len(),
+        };
+        (0..length).map(|i| self.get(i))
+    }
+
+    fn short<T: ArrowPrimitiveType>(array: &ArrayRef) -> Self
+    where
+        T::Native: Into<i64>,
+    {
+        let array: &PrimitiveArray<T> = array.as_primitive();
+        let values = array.values().iter().map(|value| (*value).into());
+        Self {
+            values: Steps::Short(values.collect()),
+            nulls: array.nulls().cloned(),
+        }
+    }
+
+    fn long<T: ArrowPrimitiveType>(array: &ArrayRef) -> Self
+    where
+        T::Native: Into<i128>,
+    {
+        let array: &PrimitiveArray<T> = array.as_primitive();
+        let values = array.values().iter().map(|value| (*value).into());
+        Self {
+            values: Steps::Long(values.collect()),
+            nulls: array.nulls().cloned(),
+        }
+    }
 }
 
 /// Keys of names, of which each different one is encoded once.
@@ -121,7 +181,7 @@ impl Keys {
     /// Whether a value is missing.
     pub fn is_null(&self, i: usize) -> bool {
         match self {
-            Keys::Integer(v) => v[i].is_none(),
+            Keys::Integer(v) => v.get(i).is_none(),
             Keys::Real(v) => v[i].is_none(),
             Keys::Bytes(names) => names.get(i).is_none(),
         }
@@ -130,7 +190,7 @@ impl Keys {
     /// One value as an owned key.
     pub fn key(&self, i: usize) -> Key {
         match self {
-            Keys::Integer(v) => v[i].map_or(Key::Null, Key::Integer),
+            Keys::Integer(v) => v.get(i).map_or(Key::Null, Key::Integer),
             Keys::Real(v) => v[i].map_or(Key::Null, Key::Real),
             Keys::Bytes(names) => names
                 .get(i)
@@ -141,7 +201,7 @@ impl Keys {
     /// Compares a value with a key of the same kind; missing comes first.
     pub fn cmp_key(&self, i: usize, key: &Key) -> Ordering {
         match (self, key) {
-            (Keys::Integer(v), Key::Integer(k)) => v[i].cmp(&Some(*k)),
+            (Keys::Integer(v), Key::Integer(k)) => v.get(i).cmp(&Some(*k)),
             (Keys::Real(v), Key::Real(k)) => v[i].map_or(Ordering::Less, |x| x.total_cmp(k)),
             (Keys::Bytes(names), Key::Bytes(k)) => {
                 names.get(i).map_or(Ordering::Less, |row| row.data().cmp(k))
@@ -155,7 +215,7 @@ impl Keys {
     /// Compares two values, missing ones first.
     pub fn cmp(&self, a: usize, b: usize) -> Ordering {
         match self {
-            Keys::Integer(v) => v[a].cmp(&v[b]),
+            Keys::Integer(v) => v.get(a).cmp(&v.get(b)),
             Keys::Real(v) => match (v[a], v[b]) {
                 (Some(x), Some(y)) => x.total_cmp(&y),
                 (x, y) => x.is_some().cmp(&y.is_some()),
@@ -205,42 +265,34 @@ pub fn without_nan(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     nullif(array, &nan)
 }
 
-fn widen<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<Option<i128>>
-where
-    T::Native: Into<i128>,
-{
-    let array: &PrimitiveArray<T> = array.as_primitive();
-    array.iter().map(|v| v.map(Into::into)).collect()
-}
-
-fn integers(array: &ArrayRef) -> Result<Vec<Option<i128>>, ArrowError> {
+fn integers(array: &ArrayRef) -> Result<Integers, ArrowError> {
     use DataType::*;
     Ok(match array.data_type() {
-        Int8 => widen::<Int8Type>(array),
-        Int16 => widen::<Int16Type>(array),
-        Int32 => widen::<Int32Type>(array),
-        Int64 => widen::<Int64Type>(array),
-        UInt8 => widen::<UInt8Type>(array),
-        UInt16 => widen::<UInt16Type>(array),
-        UInt32 => widen::<UInt32Type>(array),
-        UInt64 => widen::<UInt64Type>(array),
-        Decimal32(..) => widen::<Decimal32Type>(array),
-        Decimal64(..) => widen::<Decimal64Type>(array),
-        Decimal128(..) => widen::<Decimal128Type>(array),
-        Date32 => widen::<Date32Type>(array),
-        Date64 => widen::<Date64Type>(array),
-        Time32(TimeUnit::Second) => widen::<Time32SecondType>(array),
-        Time32(_) => widen::<Time32MillisecondType>(array),
-        Time64(TimeUnit::Microsecond) => widen::<Time64MicrosecondType>(array),
-        Time64(_) => widen::<Time64NanosecondType>(array),
-        Timestamp(TimeUnit::Second, _) => widen::<TimestampSecondType>(array),
-        Timestamp(TimeUnit::Millisecond, _) => widen::<TimestampMillisecondType>(array),
-        Timestamp(TimeUnit::Microsecond, _) => widen::<TimestampMicrosecondType>(array),
-        Timestamp(TimeUnit::Nanosecond, _) => widen::<TimestampNanosecondType>(array),
-        Duration(TimeUnit::Second) => widen::<DurationSecondType>(array),
-        Duration(TimeUnit::Millisecond) => widen::<DurationMillisecondType>(array),
-        Duration(TimeUnit::Microsecond) => widen::<DurationMicrosecondType>(array),
-        Duration(TimeUnit::Nanosecond) => widen::<DurationNanosecondType>(array),
+        Int8 => Integers::short::<Int8Type>(array),
+        Int16 => Integers::short::<Int16Type>(array),
+        Int32 => Integers::short::<Int32Type>(array),
+        Int64 => Integers::short::<Int64Type>(array),
+        UInt8 => Integers::short::<UInt8Type>(array),
+        UInt16 => Integers::short::<UInt16Type>(array),
+        UInt32 => Integers::short::<UInt32Type>(array),
+        UInt64 => Integers::long::<UInt64Type>(array),
+        Decimal32(..) => Integers::short::<Decimal32Type>(array),
+        Decimal64(..) => Integers::short::<Decimal64Type>(array),
+        Decimal128(..) => Integers::long::<Decimal128Type>(array),
+        Date32 => Integers::short::<Date32Type>(array),
+        Date64 => Integers::short::<Date64Type>(array),
+        Time32(TimeUnit::Second) => Integers::short::<Time32SecondType>(array),
+        Time32(_) => Integers::short::<Time32MillisecondType>(array),
+        Time64(TimeUnit::Microsecond) => Integers::short::<Time64MicrosecondType>(array),
+        Time64(_) => Integers::short::<Time64NanosecondType>(array),
+        Timestamp(TimeUnit::Second, _) => Integers::short::<TimestampSecondType>(array),
+        Timestamp(TimeUnit::Millisecond, _) => Integers::short::<TimestampMillisecondType>(array),
+        Timestamp(TimeUnit::Microsecond, _) => Integers::short::<TimestampMicrosecondType>(array),
+        Timestamp(TimeUnit::Nanosecond, _) => Integers::short::<TimestampNanosecondType>(array),
+        Duration(TimeUnit::Second) => Integers::short::<DurationSecondType>(array),
+        Duration(TimeUnit::Millisecond) => Integers::short::<DurationMillisecondType>(array),
+        Duration(TimeUnit::Microsecond) => Integers::short::<DurationMicrosecondType>(array),
+        Duration(TimeUnit::Nanosecond) => Integers::short::<DurationNanosecondType>(array),
         other => {
             return Err(ArrowError::InvalidArgumentError(format!(
                 "{other} has no whole steps"

@@ -111,6 +111,7 @@ impl Ladder {
                 masked(values, characters, all, full)
             }
             (_, Keys::Integer(keys)) => {
+                let keys = keys.iter();
                 let Domain::Integer(lo, hi) = *domain else {
                     return self.measured(values, keys, |_| 0);
                 };
@@ -126,6 +127,7 @@ impl Ladder {
                 })
             }
             (_, Keys::Real(keys)) => {
+                let keys = keys.iter().copied();
                 let Domain::Real(lo, hi) = *domain else {
                     return self.measured(values, keys, |_| 0);
                 };
@@ -142,21 +144,20 @@ impl Ladder {
     fn measured<T>(
         &self,
         values: &ArrayRef,
-        keys: &[Option<T>],
+        keys: impl Iterator<Item = Option<T>>,
         loss: impl Fn((T, T)) -> u64,
     ) -> Result<Leaves, ArrowError>
     where
         T: Measured,
     {
         let mut sorted: Vec<(T, usize)> = keys
-            .iter()
             .enumerate()
             .filter_map(|(at, key)| key.map(|key| (key, at)))
             .collect();
         sorted.sort_unstable_by(|a, b| a.0.compare(&b.0).then(a.1.cmp(&b.1)));
         let options = FormatOptions::default();
         let format = ArrayFormatter::try_new(values.as_ref(), &options)?;
-        let mut codes = vec![NULL_CODE; keys.len()];
+        let mut codes = vec![NULL_CODE; values.len()];
         let mut rows: Vec<Vec<String>> = vec![];
         let mut losses: HashMap<String, u64> = HashMap::new();
         let mut previous: Option<T> = None;
@@ -173,7 +174,7 @@ impl Ladder {
             }
             codes[at] = rows.len() as u32 - 1;
         }
-        let whole = keys.iter().flatten().next().map(|_| loss(T::everything()));
+        let whole = previous.map(|_| loss(T::everything()));
         losses.insert(ANYTHING.to_owned(), whole.unwrap_or(0));
         let taxonomy = if rows.is_empty() {
             Taxonomy::from_rows(&[vec![ANYTHING]])
@@ -204,7 +205,7 @@ impl Ladder {
                 let text = names.column.as_string::<i32>().value(at);
                 masks(text, characters).collect()
             }
-            (_, Keys::Integer(keys)) => above(keys[at], self),
+            (_, Keys::Integer(keys)) => above(keys.get(at), self),
             (_, Keys::Real(keys)) => above(keys[at], self),
             _ => vec![],
         }

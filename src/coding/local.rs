@@ -177,20 +177,26 @@ impl EncodedBlock {
                 (0..self.block.len() as u32).map(of).collect()
             }
             QuasiIdentifier::Hierarchical(coded) => coded.lo.clone(),
-            QuasiIdentifier::Numeric(_) => match &self.keys[column] {
-                Keys::Integer(values) => ranks(values, |value| value),
-                Keys::Real(values) => ranks(values, in_total_order),
-                // A numeric column has no bytes.
-                Keys::Bytes(names) => vec![NULL_CODE; names.column.len()],
+            QuasiIdentifier::Numeric(coded) => match &self.keys[column] {
+                Some(Keys::Integer(values)) => ranks(values.iter(), |at| values.get(at)),
+                Some(Keys::Real(values)) => {
+                    let value = |at: usize| values[at].map(in_total_order);
+                    ranks((0..values.len()).map(value), value)
+                }
+                // A numeric column has numbers.
+                Some(Keys::Bytes(_)) | None => vec![NULL_CODE; coded.lo.len()],
             },
         }
     }
 }
 
 /// The rank of each value among the different ones; a missing one has [`NULL_CODE`].
-fn ranks<V: Copy, T: Ord + Hash + Copy>(values: &[Option<V>], key: impl Fn(V) -> T) -> Vec<u32> {
-    let numbers = Numbers::by(values.iter().map(|value| value.map(&key)));
-    let first = |number: u32| values[numbers.first[number as usize] as usize].map(&key);
+fn ranks<T: Ord + Hash + Copy>(
+    values: impl Iterator<Item = Option<T>>,
+    value: impl Fn(usize) -> Option<T>,
+) -> Vec<u32> {
+    let numbers = Numbers::by(values);
+    let first = |number: u32| value(numbers.first[number as usize] as usize);
     numbers.placed(&places(numbers.first.len(), first))
 }
 

@@ -199,8 +199,8 @@ impl Summary {
         match (self, keys) {
             (Summary::Integer(range), Keys::Integer(values)) => {
                 for v in values.iter().flatten() {
-                    let (lo, hi) = range.get_or_insert((*v, *v));
-                    (*lo, *hi) = ((*lo).min(*v), (*hi).max(*v));
+                    let (lo, hi) = range.get_or_insert((v, v));
+                    (*lo, *hi) = ((*lo).min(v), (*hi).max(v));
                 }
             }
             (Summary::Real(range), Keys::Real(values)) => {

@@ -10,7 +10,7 @@ use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, exec_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_expr::{OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::metrics::{
@@ -26,6 +26,7 @@ use futures::StreamExt;
 use super::operator::{ascending, column, only_child, properties, show, sliced_size};
 use super::outcome::Outcome;
 use super::release::{self, BlockMetrics};
+use super::room::{Guest, Room};
 use crate::algorithm::Cancel;
 use crate::parallel::Crew;
 use crate::spec::{BlockSize, Layout, Spec};
@@ -43,6 +44,8 @@ pub struct AnonymizeExec {
     outcome: Arc<Outcome>,
     /// As many threads as the session has partitions, for all blocks together.
     crew: OnceLock<Arc<Crew>>,
+    /// Where they find memory.
+    room: Arc<Room>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
@@ -65,6 +68,7 @@ impl AnonymizeExec {
             input,
             outcome: Arc::new(Outcome::new(partitions)),
             crew: OnceLock::new(),
+            room: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
         })
@@ -137,18 +141,14 @@ impl ExecutionPlan for AnonymizeExec {
         let threads = config.target_partitions();
         let crew = self.crew.get_or_init(|| Arc::new(Crew::new(threads)));
         let crew = Arc::clone(crew);
-        let mut blocks = BlockReader {
-            reservation: MemoryConsumer::new(format!("AnonymizeExec[{partition}]"))
-                .register(context.memory_pool()),
-            input: self.input.execute(partition, context)?,
-            schema: self.input.schema(),
-            size: match self.spec.block() {
-                BlockSize::All => None,
-                BlockSize::Individuals(n) => usize::try_from(n).ok(),
-            },
-            pending: vec![],
-            rows: 0,
+        let reservation = MemoryConsumer::new(format!("AnonymizeExec[{partition}]"))
+            .register(context.memory_pool());
+        let input = self.input.execute(partition, context)?;
+        let size = match self.spec.block() {
+            BlockSize::All => None,
+            BlockSize::Individuals(n) => usize::try_from(n).ok(),
         };
+        let room = Arc::clone(&self.room);
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let outcome = Arc::clone(&self.outcome);
         let schema = self.schema();
@@ -163,13 +163,15 @@ impl ExecutionPlan for AnonymizeExec {
         let spec = Arc::clone(&self.spec);
         let stream = async_stream::try_stream! {
             let _cancel_when_dropped = CancelOnDrop(cancel);
+            // Who is not read yet is nobody to wait for.
+            let mut blocks = BlockReader::new(input, size, room.enter(reservation));
             while let Some(block) = blocks.next().await? {
                 let (worker, crew) = (Arc::clone(&work), Arc::clone(&crew));
                 let elapsed = baseline.elapsed_compute().clone();
                 let task = SpawnedTask::spawn_blocking(move || {
                     let _seat = crew.take();
                     let timer = elapsed.timer();
-                    let result = worker.run(&block);
+                    let result = worker.run(block);
                     timer.done();
                     result
                 });
@@ -177,6 +179,7 @@ impl ExecutionPlan for AnonymizeExec {
                     .join()
                     .await
                     .map_err(|_| exec_datafusion_err!("the work on a block was interrupted"))??;
+                blocks.worked(done.published.size());
                 outcome.add(&done);
                 let records = done.published.len();
                 for begin in (0..records).step_by(batch_size) {
@@ -186,8 +189,9 @@ impl ExecutionPlan for AnonymizeExec {
                     yield RecordBatch::try_new(Arc::clone(&schema), columns)?.record_output(&baseline);
                 }
                 drop(done);
-                blocks.release();
+                blocks.worked(0);
             }
+            drop(blocks);
             outcome.finish_partition(&spec)?;
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(
@@ -224,31 +228,41 @@ struct BlockReader {
     pending: Vec<RecordBatch>,
     /// Rows in there.
     rows: usize,
-    reservation: MemoryReservation,
+    memory: Guest,
 }
 
 /// What the work on a block needs, in bytes per byte of input: the input in one piece, codes, index and results.
 const WORK_FACTOR: usize = 4;
 
 impl BlockReader {
+    fn new(input: SendableRecordBatchStream, size: Option<usize>, memory: Guest) -> Self {
+        Self {
+            schema: input.schema(),
+            input,
+            size,
+            pending: vec![],
+            rows: 0,
+            memory,
+        }
+    }
+
     /// The rows of the next block.
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(length) = self.complete() {
-                return self.take(length).map(Some);
+                return self.take(length).await.map(Some);
             }
             match self.input.next().await {
                 Some(batch) => {
                     let batch = batch?;
                     if batch.num_rows() > 0 {
-                        self.reservation
-                            .try_grow(WORK_FACTOR * sliced_size(&batch))?;
+                        self.memory.grow(sliced_size(&batch)).await?;
                         self.rows += batch.num_rows();
                         self.pending.push(batch);
                     }
                 }
                 None if self.pending.is_empty() => return Ok(None),
-                None => return self.take(self.rows).map(Some),
+                None => return self.take(self.rows).await.map(Some),
             }
         }
     }
@@ -264,8 +278,8 @@ impl BlockReader {
         }
     }
 
-    /// The first rows at hand, in one piece.
-    fn take(&mut self, length: usize) -> Result<RecordBatch> {
+    /// The first rows at hand, in one piece, once there is memory to work on them.
+    async fn take(&mut self, length: usize) -> Result<RecordBatch> {
         let mut wanted = length;
         let (mut taken, mut rest) = (vec![], vec![]);
         for batch in self.pending.drain(..) {
@@ -280,13 +294,15 @@ impl BlockReader {
         }
         self.pending = rest;
         self.rows -= length;
+        let held: usize = taken.iter().map(sliced_size).sum();
+        self.memory.grow((WORK_FACTOR - 1) * held).await?;
         Ok(concat_batches(&self.schema, &taken)?)
     }
 
-    /// Gives back the memory of the block that was last returned.
-    fn release(&mut self) {
+    /// Gives back the memory of the block that was last returned, except for what it publishes.
+    fn worked(&mut self, published: usize) {
         let held: usize = self.pending.iter().map(sliced_size).sum();
-        self.reservation.resize(WORK_FACTOR * held);
+        self.memory.shrink_to(held + published);
     }
 }
 
@@ -320,19 +336,14 @@ mod tests {
             .collect();
         let input = futures::stream::iter(batches);
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
-        let mut reader = BlockReader {
-            input: Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), input)),
-            schema,
-            size: Some(100),
-            pending: vec![],
-            rows: 0,
-            reservation: MemoryConsumer::new("test").register(&pool),
-        };
+        let input = Box::pin(RecordBatchStreamAdapter::new(schema, input));
+        let memory = Arc::new(Room::default()).enter(MemoryConsumer::new("test").register(&pool));
+        let mut reader = BlockReader::new(input, Some(100), memory);
         let mut found = vec![];
         while let Some(block) = reader.next().await.unwrap() {
             let first = block.column(1).as_primitive::<UInt32Type>().value(0);
             found.push((first, block.num_rows()));
-            reader.release();
+            reader.worked(0);
         }
         assert_eq!(pool.reserved(), 0);
         found

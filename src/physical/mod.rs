@@ -31,6 +31,7 @@ mod profile;
 mod pseudonymize;
 mod release;
 mod report;
+mod room;
 mod secrets;
 mod summary;
 

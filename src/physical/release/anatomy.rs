@@ -46,7 +46,7 @@ struct Table {
 }
 
 impl BlockWork for AnatomyWork {
-    fn run(&self, rows: &RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
         let Context {
             spec,
             layout,
@@ -54,17 +54,19 @@ impl BlockWork for AnatomyWork {
             cancel,
             crew,
         } = &self.context;
-        let learned: Learned = learned_of(rows)?;
+        let learned: Learned = learned_of(&rows)?;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
-        let individuals = individuals(layout, rows);
+        let individuals = individuals(layout, &rows);
         let qi: Vec<ArrayRef> = individuals
             .qi
             .iter()
             .map(|c| Arc::clone(c.values()))
             .collect();
-        let sensitive = individuals.records.column(0);
+        let members = individuals.len();
+        let sensitive = &Arc::clone(individuals.records.column(0));
         let whole = rows.column(5 + layout.qi_count());
-        let whole = whole.as_primitive::<UInt64Type>().values();
+        let whole = &whole.as_primitive::<UInt64Type>().values().clone();
+        drop((individuals, rows));
         let common = common_values(&learned, sensitive.data_type())?;
         let coded = self.coded(&qi, sensitive, &common, whole, &learned)?;
 
@@ -79,7 +81,7 @@ impl BlockWork for AnatomyWork {
         let groups = groups.map_err(|e| refusal(spec, e, learned.blocks))?;
         timer.done();
         metrics.blocks.add(1);
-        metrics.individuals.add(individuals.len());
+        metrics.individuals.add(members);
         metrics.classes.add(groups.len());
 
         let ids = IdSpace::new(spec.key()?, block);
@@ -105,15 +107,18 @@ impl BlockWork for AnatomyWork {
             Table::try_new(name, &rows, places.clone(), &columns)
         });
         let tables = tables.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let types = qi.iter().chain([sensitive]).map(|c| c.data_type().clone());
+        let types = types.collect();
 
+        // The verifier needs memory of its own.
+        drop(publisher);
+        drop((coded, groups, qi));
         let timer = metrics.verifying.timer();
         self.verify(&tables, &learned, &common, sensitive, whole)?;
         timer.done();
-        let types = qi.iter().chain([sensitive]).map(|c| c.data_type().clone());
-        let types = types.collect();
         Ok(BlockDone {
             published: Box::new(Tables { tables, types }),
-            individuals: individuals.len() as u64,
+            individuals: members as u64,
             infeasible: None,
         })
     }
@@ -305,6 +310,14 @@ impl Table {
 impl PublishedRows for Tables {
     fn len(&self) -> usize {
         self.tables.iter().map(|table| table.gid.len()).sum()
+    }
+
+    fn size(&self) -> usize {
+        let columns = self.tables.iter().flat_map(|table| {
+            let own = table.columns.iter();
+            own.chain([&table.gid, &table.count])
+        });
+        columns.map(|column| column.get_array_memory_size()).sum()
     }
 
     fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {

@@ -87,6 +87,13 @@ impl PublishedRows for BucketRows {
         self.rows
     }
 
+    fn size(&self) -> usize {
+        let columns = self.columns.iter().map(|column| match column {
+            Column::OfRows(values) | Column::OfGroups(values) => values.get_array_memory_size(),
+        });
+        columns.sum::<usize>() + self.groups.get_array_memory_size()
+    }
+
     fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {
         let people = |row: usize| row.min(self.groups.len());
         let (first, last) = (people(rows.start), people(rows.end));
@@ -112,7 +119,7 @@ fn copied(values: &ArrayRef, rows: &Range<usize>) -> Result<ArrayRef, ArrowError
 }
 
 impl BlockWork for BucketWork {
-    fn run(&self, rows: &RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
         let Context {
             spec,
             layout,
@@ -121,8 +128,9 @@ impl BlockWork for BucketWork {
             crew,
         } = &self.context;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
-        let domains = learned_of(rows)?;
-        let individuals = individuals(layout, rows);
+        let domains = learned_of(&rows)?;
+        let individuals = individuals(layout, &rows);
+        drop(rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         // Sensitive values are bucketized by their ranks, not by fingerprints.
         let encoded =
@@ -146,6 +154,7 @@ impl BlockWork for BucketWork {
             layout.is_text(),
             crew,
         )?;
+        drop(encoded);
         let attributes = self.requirement.attributes.iter().enumerate();
         let attributes = crew.each(attributes.collect(), |(at, secret)| {
             let buckets = &anonymized.buckets[at];
@@ -167,20 +176,25 @@ impl BlockWork for BucketWork {
             true => attribute.detached(&groups.who),
         });
         let published = published.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let infeasible = anonymized.groups.is_empty().then(|| Infeasible {
+            parameter: "k",
+            // No pattern, or not even all of them, has k members.
+            best: Some(anonymized.patterns.largest)
+                .filter(|largest| *largest >= 2)
+                .map(|largest| Value::Integer(largest as u64)),
+        });
+        let members = individuals.len() as u64;
 
+        // The verifier knows nothing but what is published, and needs memory of its own.
+        drop(attributes);
+        drop((anonymized, people, individuals));
         let timer = metrics.verifying.timer();
         self.verify(&groups, &published)?;
         timer.done();
         Ok(BlockDone {
             published: Box::new(self.assemble(groups, published)?),
-            individuals: individuals.len() as u64,
-            infeasible: anonymized.groups.is_empty().then(|| Infeasible {
-                parameter: "k",
-                // No pattern, or not even all of them, has k members.
-                best: Some(anonymized.patterns.largest)
-                    .filter(|largest| *largest >= 2)
-                    .map(|largest| Value::Integer(largest as u64)),
-            }),
+            individuals: members,
+            infeasible,
         })
     }
 }

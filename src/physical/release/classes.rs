@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
@@ -38,13 +38,21 @@ impl PublishedRows for Published {
         Published::len(self)
     }
 
+    fn size(&self) -> usize {
+        let columns = self.tuples.iter().chain(&self.records);
+        let columns: usize = columns.map(|c| c.get_array_memory_size()).sum();
+        columns
+            + self.individual.get_array_memory_size()
+            + self.tuple_of_record.get_array_memory_size()
+    }
+
     fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {
         Published::columns(self, rows)
     }
 }
 
 impl BlockWork for ClassWork {
-    fn run(&self, rows: &RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
         let Context {
             spec,
             layout,
@@ -52,8 +60,9 @@ impl BlockWork for ClassWork {
             cancel,
             crew,
         } = &self.context;
-        let domains = learned_of(rows)?;
-        let individuals = individuals(layout, rows);
+        let domains = learned_of(&rows)?;
+        let individuals = individuals(layout, &rows);
+        drop(rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         let encoded = EncodedBlock::try_new(
             &individuals,
@@ -82,19 +91,21 @@ impl BlockWork for ClassWork {
             kinds,
             layout.is_text(),
         )?;
-        let timer = metrics.verifying.timer();
-        self.verify(&published)?;
-        timer.done();
-
         let infeasible = if classes.classes.is_empty() {
             let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));
             self.model.feasible(&mut members).err()
         } else {
             None
         };
+        let members = block.len() as u64;
+        // The verifier knows nothing but what is published, and needs memory of its own.
+        drop((individuals, encoded, classes));
+        let timer = metrics.verifying.timer();
+        self.verify(&published)?;
+        timer.done();
         Ok(BlockDone {
             published: Box::new(published),
-            individuals: block.len() as u64,
+            individuals: members,
             infeasible,
         })
     }

@@ -14,7 +14,7 @@ use datafusion::common::{Result, exec_datafusion_err, internal_err};
 use super::super::block::learned_of;
 use super::{BlockDone, BlockWork, Context, individuals};
 use crate::algorithm::{Algorithm, BestCut, Classes, Mondrian, complete};
-use crate::coding::{EncodedBlock, Individuals, Published, publish};
+use crate::coding::{Domains, EncodedBlock, Individuals, Published, publish};
 use crate::error;
 use crate::fingerprint::{
     Failure, Partition, Prepared, Refusal, SensitiveStep, UNPUBLISHED, prepare,
@@ -68,9 +68,11 @@ impl Labels {
 }
 
 impl BlockWork for FingerprintWork {
-    fn run(&self, rows: &RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
         let metrics = &self.context.metrics;
-        let individuals = individuals(&self.context.layout, rows);
+        let individuals = individuals(&self.context.layout, &rows);
+        let domains = learned_of(&rows)?;
+        drop(rows);
         let leaves = leaves(&individuals);
 
         let timer = metrics.forming.timer();
@@ -78,7 +80,7 @@ impl BlockWork for FingerprintWork {
         timer.done();
         let sets = UInt32Array::from(prepared.generalized.of.clone());
         let individuals = with_one_record(individuals, sets)?;
-        let encoded = self.encode(rows, &individuals, &prepared)?;
+        let encoded = self.encode(&domains, &individuals, &prepared)?;
         let timer = metrics.forming.timer();
         let classes = self.form_classes(&encoded.block, &prepared)?;
         timer.done();
@@ -93,14 +95,17 @@ impl BlockWork for FingerprintWork {
             &layout.kinds,
             layout.is_text(),
         )?;
-        let rows = self.context.spec.fingerprint_rows;
-        let published = with_labels(published, &prepared.generalized.sets, &self.labels, rows)?;
+        let shape = self.context.spec.fingerprint_rows;
+        let published = with_labels(published, &prepared.generalized.sets, &self.labels, shape)?;
+        let members = individuals.len() as u64;
+        // The verifier knows nothing but what is published, and needs memory of its own.
+        drop((individuals, leaves, prepared, encoded, classes));
         let timer = metrics.verifying.timer();
         self.verify(&published)?;
         timer.done();
         Ok(BlockDone {
             published: Box::new(published),
-            individuals: encoded.block.len() as u64,
+            individuals: members,
             infeasible: None,
         })
     }
@@ -153,18 +158,17 @@ impl FingerprintWork {
 
     fn encode(
         &self,
-        rows: &RecordBatch,
+        domains: &Domains,
         individuals: &Individuals,
         prepared: &Prepared,
     ) -> Result<EncodedBlock> {
         let layout = &self.context.layout;
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
-        let domains = learned_of(rows)?;
         let mut encoded = EncodedBlock::try_new(
             individuals,
             kinds,
             &ladders,
-            &domains,
+            domains,
             &[],
             false,
             &self.context.crew,

@@ -34,7 +34,7 @@ use crate::table::Block;
 pub(super) trait BlockWork: Send + Sync {
     /// Publishes the individuals of a block, and verifies what it publishes with code that knows nothing of how it came
     /// about.
-    fn run(&self, rows: &RecordBatch) -> Result<BlockDone>;
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone>;
 }
 
 /// The result of the work on a block.
@@ -49,6 +49,9 @@ pub(super) struct BlockDone {
 pub(super) trait PublishedRows: Send + Sync {
     /// Their number.
     fn len(&self) -> usize;
+
+    /// Bytes of memory.
+    fn size(&self) -> usize;
 
     /// The published columns of some rows, in buffers of their own.
     fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError>;

@@ -78,7 +78,7 @@ impl RmrWork {
 }
 
 impl BlockWork for RmrWork {
-    fn run(&self, rows: &RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
         let Context {
             spec,
             layout,
@@ -86,9 +86,10 @@ impl BlockWork for RmrWork {
             crew,
             ..
         } = &self.context;
-        let individuals = individuals(layout, rows);
+        let individuals = individuals(layout, &rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
-        let domains = learned_of(rows)?;
+        let domains = learned_of(&rows)?;
+        drop(rows);
         let mut encoded =
             EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, crew)?;
         encoded.block.set_fingerprints(leaves(&individuals));
@@ -111,9 +112,6 @@ impl BlockWork for RmrWork {
             layout.is_text(),
         )?;
         let published = with_labels(published, &sets, &self.labels, spec.fingerprint_rows)?;
-        let timer = metrics.verifying.timer();
-        self.verify(&published)?;
-        timer.done();
         let infeasible = if classes.classes.is_empty() {
             let block = &encoded.block;
             let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));
@@ -121,9 +119,15 @@ impl BlockWork for RmrWork {
         } else {
             None
         };
+        let members = individuals.len() as u64;
+        // The verifier knows nothing but what is published, and needs memory of its own.
+        drop((individuals, encoded, classes));
+        let timer = metrics.verifying.timer();
+        self.verify(&published)?;
+        timer.done();
         Ok(BlockDone {
             published: Box::new(published),
-            individuals: encoded.block.len() as u64,
+            individuals: members,
             infeasible,
         })
     }
