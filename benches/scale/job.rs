@@ -170,6 +170,8 @@ pub const BATCH_SIZE: usize = 1_024;
 pub const MERGED_RUNS: usize = 8;
 /// What a sort keeps for merging, in bytes.
 pub const MERGE_RESERVE: usize = 2 << 20;
+/// Rows that a writer of Parquet holds until they are a group.
+pub const ROW_GROUP: usize = 1 << 17;
 
 fn session(job: &Job, pool: Arc<dyn MemoryPool>) -> Result<SessionContext> {
     let mut config = SessionConfig::new().with_target_partitions(job.threads);
@@ -180,6 +182,7 @@ fn session(job: &Job, pool: Arc<dyn MemoryPool>) -> Result<SessionContext> {
         config = config
             .with_batch_size(BATCH_SIZE)
             .with_sort_spill_reservation_bytes(MERGE_RESERVE);
+        config.options_mut().execution.parquet.max_row_group_size = ROW_GROUP;
         runtime = runtime.with_max_spill_merge_fan_in(MERGED_RUNS);
     }
     let ctx = SessionContext::new_with_config_rt(config, runtime.build_arc()?).enable_url_table();

@@ -162,7 +162,8 @@ fn run(folder: &Path, sql: &str, scale: &Scale, limited: bool) -> Seen {
             .env(
                 "DATAFUSION_EXECUTION_SORT_SPILL_RESERVATION_BYTES",
                 scale.reserve,
-            );
+            )
+            .env("DATAFUSION_EXECUTION_PARQUET_MAX_ROW_GROUP_SIZE", "131072");
     }
     command.args(["-c", &wards(), "-c", sql]);
     let mut child = command.spawn().expect("start");
