@@ -37,7 +37,7 @@ const INDIVIDUALS: usize = 299_285;
 /// For how long freed memory is kept, as in the program.
 const KEPT: (&str, &str) = (
     "_RJEM_MALLOC_CONF",
-    "percpu_arena:percpu,background_thread:true,thp:always,oversize_threshold:0,dirty_decay_ms:10000",
+    "background_thread:true,thp:always,oversize_threshold:0,dirty_decay_ms:10000",
 );
 
 fn main() -> Result<()> {

@@ -10,7 +10,7 @@ use datafusion::common::{Result, exec_datafusion_err};
 
 use crate::data::temporary;
 use crate::files;
-use crate::job::{BATCH_SIZE, Job, MERGE_RESERVE, MERGED_RUNS, Work};
+use crate::job::{BATCH_SIZE, Job, MERGE_RESERVE, MERGED_RUNS, ROW_GROUP, Work};
 use crate::jobs::{Entry, output, release};
 use crate::measured::measure;
 use crate::options::Options;
@@ -111,6 +111,10 @@ fn interrupt(program: &Path, job: &Job, pool: u64, after: Duration) -> Result<Op
         .env(
             "DATAFUSION_EXECUTION_SORT_SPILL_RESERVATION_BYTES",
             MERGE_RESERVE.to_string(),
+        )
+        .env(
+            "DATAFUSION_EXECUTION_PARQUET_MAX_ROW_GROUP_SIZE",
+            ROW_GROUP.to_string(),
         )
         .stdout(Stdio::null())
         .spawn()?;

@@ -46,7 +46,7 @@ pub fn measure(job: &Job) -> Result<Measured> {
         Some(_) => "dirty_decay_ms:100",
         None => "thp:always,oversize_threshold:0,dirty_decay_ms:10000",
     };
-    let allocator = format!("percpu_arena:percpu,background_thread:true,{kept}");
+    let allocator = format!("background_thread:true,{kept}");
     command.env("_RJEM_MALLOC_CONF", allocator);
     let json = serde_json::to_string(job).map_err(|e| exec_datafusion_err!("{e}"))?;
     let mut child = command

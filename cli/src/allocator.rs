@@ -7,7 +7,7 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// One part of the memory for each core, so that none is forgotten by its threads. Where memory is not short, large pages,
+/// A thread that gives memory back in time, also that of threads which have ended. Where memory is not short, large pages,
 /// and what is freed is kept for ten seconds, also large pieces, so that each step of a query can use what the one before
 /// had. Asking the system for memory takes up to a third of the time otherwise.
 ///
@@ -15,8 +15,8 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[allow(unsafe_code)]
 // SAFETY: the allocator looks for text that ends with a zero under this name, which nobody else gives.
 #[unsafe(export_name = "_rjem_malloc_conf")]
-pub static CONFIGURATION: &u8 = &b"percpu_arena:percpu,background_thread:true,\
-    thp:always,oversize_threshold:0,dirty_decay_ms:10000\0"[0];
+pub static CONFIGURATION: &u8 =
+    &b"background_thread:true,thp:always,oversize_threshold:0,dirty_decay_ms:10000\0"[0];
 
 /// For how many milliseconds freed memory is kept where it is short.
 const SHORTLY: isize = 100;

@@ -119,22 +119,27 @@ impl Integers {
     where
         T::Native: Into<i64>,
     {
-        let array: &PrimitiveArray<T> = array.as_primitive();
-        let values = array.values().iter().map(|value| (*value).into());
-        Self {
-            values: Steps::Short(values.collect()),
-            nulls: array.nulls().cloned(),
-        }
+        Self::of::<T, i64>(array, Steps::Short)
     }
 
     fn long<T: ArrowPrimitiveType>(array: &ArrayRef) -> Self
     where
         T::Native: Into<i128>,
     {
+        Self::of::<T, i128>(array, Steps::Long)
+    }
+
+    fn of<T: ArrowPrimitiveType, W: ArrowNativeType>(
+        array: &ArrayRef,
+        steps: fn(ScalarBuffer<W>) -> Steps,
+    ) -> Self
+    where
+        T::Native: Into<W>,
+    {
         let array: &PrimitiveArray<T> = array.as_primitive();
         let values = array.values().iter().map(|value| (*value).into());
         Self {
-            values: Steps::Long(values.collect()),
+            values: steps(values.collect()),
             nulls: array.nulls().cloned(),
         }
     }
