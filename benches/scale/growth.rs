@@ -4,91 +4,96 @@ use datafusion::common::Result;
 
 use crate::data::{rows, table};
 use crate::jobs::Entry;
-use crate::measured::{Measured, best, measure};
+use crate::measured::{Measured, best};
 use crate::options::Options;
 use crate::verdict;
 
 /// Ten times the individuals may take 10^1.1 times as long.
 const GROWTH: f64 = 1.1;
 
-/// One job at all sizes.
+/// One job at all sizes, with one limit of memory.
 struct Row {
     job: &'static Entry,
+    /// In MB, if there is one.
+    pool: Option<u64>,
     /// As many as there are sizes; none where it failed.
     measured: Vec<Option<Measured>>,
     /// Whether limited memory has changed nothing, at any size.
     same: bool,
 }
 
-/// Prints both tables; gives the jobs as measured at the largest size.
-pub fn print(
-    options: &Options,
-    jobs: &[&'static Entry],
-) -> Result<Vec<(&'static Entry, Measured)>> {
-    let sizes = options.sizes();
+/// Prints both tables. Where memory is limited, each job runs without limit too, and must publish the same rows.
+pub fn print(options: &Options, jobs: &[&'static Entry]) -> Result<()> {
     println!(
-        "| job | individuals | records | seconds | CPU s | records/s | × floor | × floor (CPU) | peak MB | spills \
+        "| job | pool MB | individuals | records | seconds | CPU s | records/s | × floor | × floor (CPU) | peak MB | spills \
          | spilled MB | loss | blocks | same rows |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let mut measured: Vec<Row> = vec![];
     let mut records = vec![];
-    for individuals in &sizes {
-        records.push(rows(&table(*individuals))?.0);
+    for individuals in options.sizes() {
+        records.push(rows(&table(individuals))?.0);
     }
     for job in jobs {
-        let mut row = Row {
+        let own = pools(options).map(|pool| Row {
             job,
+            pool,
             measured: vec![],
             same: true,
-        };
-        for (at, individuals) in sizes.iter().enumerate() {
-            // Large ones take long enough to be measured once.
-            let repeat = if at + 1 == sizes.len() && at > 0 {
-                1
-            } else {
-                options.repeat
-            };
-            let Ok(it) = best(
-                &job.job(*individuals, options.block, 2, options.pool),
-                repeat,
-            ) else {
-                println!("| {} | {individuals} | failed |", job.name);
-                row.measured.push(None);
-                row.same = false;
-                continue;
-            };
-            let same = compare(job, *individuals, options)?;
-            row.same &= same != Some(false);
-            let floor = measured
-                .first()
-                .and_then(|floor| floor.measured[at].clone());
-            print_row(job, *individuals, records[at], &it, floor.as_ref(), same);
-            row.measured.push(Some(it));
+        });
+        let mut own: Vec<Row> = own.collect();
+        for (at, (individuals, records)) in options.sizes().into_iter().zip(&records).enumerate() {
+            run(options, &mut own, individuals)?;
+            for row in &own {
+                let floor = measured.iter().find(|r| r.pool == row.pool);
+                print_row(row, floor.unwrap_or(row), at, individuals, *records);
+            }
         }
-        measured.push(row);
+        measured.extend(own);
     }
     print_verdicts(options, &measured);
-    let last = measured.into_iter().filter_map(|mut row| {
-        let it = row.measured.pop().flatten()?;
-        Some((row.job, it))
-    });
-    Ok(last.collect())
+    Ok(())
 }
 
-fn print_row(
-    job: &Entry,
-    individuals: u64,
-    records: u64,
-    it: &Measured,
-    floor: Option<&Measured>,
-    same: Option<bool>,
-) {
+/// The limits of memory to measure with, in MB.
+fn pools(options: &Options) -> impl Iterator<Item = Option<u64>> {
+    let limited = options.pool.map(Some);
+    limited.into_iter().chain([None])
+}
+
+/// Runs one job at one size, with each limit.
+fn run(options: &Options, all: &mut [Row], individuals: u64) -> Result<()> {
+    // Large ones take long enough to be measured once.
+    let is_large = options.steps > 1 && individuals == options.largest();
+    let repeat = if is_large { 1 } else { options.repeat };
+    let mut published = vec![];
+    for row in all.iter_mut() {
+        let job = row.job.job(individuals, options.block, 2, row.pool);
+        let it = best(&job, repeat).ok();
+        if it.is_some() && options.pool.is_some() && !row.job.is_floor() {
+            published.push(rows(&row.job.rows()?)?);
+        }
+        row.measured.push(it);
+    }
+    let failed = all
+        .iter()
+        .any(|row| matches!(row.measured.last(), Some(None)));
+    let same = !failed && published.windows(2).all(|two| two[0] == two[1]);
+    all.iter_mut().for_each(|row| row.same &= same);
+    Ok(())
+}
+
+fn print_row(row: &Row, floor: &Row, at: usize, individuals: u64, records: u64) {
+    let pool = row.pool.map_or("none".to_owned(), |mb| mb.to_string());
+    let Some(it) = &row.measured[at] else {
+        println!("| {} | {pool} | {individuals} | failed |", row.job.name);
+        return;
+    };
     let said = &it.said;
-    let floor = &floor.unwrap_or(it).said;
+    let floor = &floor.measured[at].as_ref().unwrap_or(it).said;
     println!(
-        "| {} | {individuals} | {records} | {:.2} | {:.2} | {:.0} | {:.1} | {:.1} | {:.0} | {} | {:.0} | {} | {} | {} |",
-        job.name,
+        "| {} | {pool} | {individuals} | {records} | {:.2} | {:.2} | {:.0} | {:.1} | {:.1} | {:.0} | {} | {:.0} | {} | {} | {} |",
+        row.job.name,
         said.seconds,
         said.cpu_seconds,
         records as f64 / said.seconds,
@@ -99,18 +104,12 @@ fn print_row(
         said.spilled_bytes as f64 / f64::from(1 << 20),
         said.loss.map_or(String::new(), |loss| format!("{loss:.4}")),
         said.blocks,
-        same.map_or("", |same| if same { "yes" } else { "NO" }),
+        match row.pool.filter(|_| !row.job.is_floor()) {
+            Some(_) if row.same => "yes",
+            Some(_) => "NO",
+            None => "",
+        },
     );
-}
-
-/// Whether the rows that were just written with limited memory are those written without limit.
-fn compare(job: &Entry, individuals: u64, options: &Options) -> Result<Option<bool>> {
-    if options.pool.is_none() || job.is_floor() {
-        return Ok(None);
-    }
-    let limited = rows(&job.rows()?)?;
-    measure(&job.job(individuals, options.block, 2, None))?;
-    Ok(Some(limited == rows(&job.rows()?)?))
 }
 
 fn print_verdicts(options: &Options, measured: &[Row]) {
@@ -119,21 +118,27 @@ fn print_verdicts(options: &Options, measured: &[Row]) {
         options.largest()
     );
     println!(
-        "| job | × floor | at most | | growth exponent of CPU time, last step | at most | | peak MB | at most | |"
+        "| job | pool MB | × floor | at most | | growth exponent of CPU time, last step | at most | | peak MB | at most | |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let last = |row: &Row| row.measured.last().cloned().flatten();
-    let floor = measured.first().and_then(last);
     for row in measured {
+        let floor = measured.iter().find(|floor| floor.pool == row.pool);
+        let floor = floor.and_then(last);
+        let pool = row.pool.map_or("none".to_owned(), |mb| mb.to_string());
         let Some(it) = last(row) else {
-            println!("| {} | failed | | {} |", row.job.name, verdict(false));
+            println!(
+                "| {} | {pool} | failed | | {} |",
+                row.job.name,
+                verdict(false)
+            );
             continue;
         };
-        let ratio = floor.as_ref().map(|f| it.said.seconds / f.said.seconds);
+        let ratio = floor.map(|floor| it.said.seconds / floor.said.seconds);
         let growth = growth(row, &options.sizes());
-        let most = options.pool.map(|mb| 1.3 * mb as f64 + 300.0);
+        let most = row.pool.map(|mb| 1.3 * mb as f64 + 300.0);
         println!(
-            "| {} | {} | {} | {} |",
+            "| {} | {pool} | {} | {} | {} |",
             row.job.name,
             judged(ratio.filter(|_| !row.job.is_floor()), row.job.aim, 1, true),
             judged(growth, Some(GROWTH), 2, true),

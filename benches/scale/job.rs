@@ -37,7 +37,7 @@ pub struct Job {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub enum Work {
-    /// Run the statement to its end.
+    /// Run the statement to its end, and forget the rows of its result.
     Run,
     /// Hash the rows of its result.
     Hash,
@@ -103,7 +103,10 @@ async fn complete(job: &Job) -> Result<Said> {
     let ctx = session(job, pool(job))?;
     let begin = Instant::now();
     let plan = ctx.sql(&job.sql).await?.create_physical_plan().await?;
-    collect(Arc::clone(&plan), ctx.task_ctx()).await?;
+    let mut rows = execute_stream(Arc::clone(&plan), ctx.task_ctx())?;
+    while let Some(batch) = rows.next().await {
+        batch?;
+    }
     let summary = Summary::of(&plan);
     Ok(Said {
         seconds: begin.elapsed().as_secs_f64(),

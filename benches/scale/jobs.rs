@@ -164,8 +164,23 @@ impl Entry {
         threads: usize,
         pool: Option<u64>,
     ) -> Job {
+        let query = self.query(individuals, block, threads, pool);
         Job {
-            sql: copy(&self.sql(individuals, block), &output()),
+            sql: copy(&query.sql, &output()),
+            ..query
+        }
+    }
+
+    /// The query alone, whose result goes nowhere.
+    pub fn query(
+        &self,
+        individuals: u64,
+        block: Option<u64>,
+        threads: usize,
+        pool: Option<u64>,
+    ) -> Job {
+        Job {
+            sql: self.sql(individuals, block),
             outputs: vec![output(), release()],
             threads,
             pool: pool.map(|mb| mb << 20),

@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! cargo bench --bench scale -- [--individuals 5000] [--steps 3] [--repeat 3] [--pool 256] [--block 250000]
-//!                              [--only eir,slppa] [--no-blocks] [--no-threads] [--cancel]
+//!                              [--only eir,slppa] [--no-growth] [--no-blocks] [--no-threads] [--cancel]
 //! ```
 //!
 //! `--individuals` is the smallest size n; each further step has ten times as many. `--pool` limits the engine's memory
@@ -55,9 +55,11 @@ fn main() -> Result<()> {
     for individuals in &sizes {
         data::make(*individuals, &jobs)?;
     }
-    let largest = growth::print(&options, &jobs)?;
+    if options.growth {
+        growth::print(&options, &jobs)?;
+    }
     if options.threads {
-        threads::print(&options, &largest)?;
+        threads::print(&options, &jobs)?;
     }
     if options.blocks {
         blocks::print(&options, &jobs)?;

@@ -19,6 +19,8 @@ pub struct Options {
     pub block: Option<u64>,
     /// Names of the jobs to run; all if there are none.
     pub only: Vec<String>,
+    /// Whether to print time and memory against the number of individuals.
+    pub growth: bool,
     /// Whether to print utility against the size of blocks.
     pub blocks: bool,
     /// Whether to print one core against two.
@@ -36,6 +38,7 @@ impl Options {
             pool: None,
             block: None,
             only: vec![],
+            growth: true,
             blocks: true,
             threads: true,
             cancel: false,
@@ -53,6 +56,7 @@ impl Options {
                 "--pool" => options.pool = Some(number(value())),
                 "--block" => options.block = Some(number(value())),
                 "--only" => options.only = value().split(',').map(job_name).collect(),
+                "--no-growth" => options.growth = false,
                 "--no-blocks" => options.blocks = false,
                 "--no-threads" => options.threads = false,
                 "--cancel" => options.cancel = true,

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::{decode, encode};
 use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    ProfileExec, PseudonymizeExec, ReportExec,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, Deal, DivisionExec, IndividualsExec,
+    LossExec, ProfileExec, PseudonymizeExec, ReportExec,
 };
 use crate::spec::{Layout, Spec};
 
@@ -46,10 +46,12 @@ struct AnonymizeMessage {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Operator {
-    Anonymize,
+    /// With the number of partitions among which blocks are dealt out.
+    Anonymize(usize),
     Block,
     Division,
-    Individuals,
+    /// Likewise.
+    Individuals(usize),
     Profile,
     Pseudonymize,
     PseudonymizeForProfile,
@@ -128,10 +130,11 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
             (Operator::Profile, [input]) => {
                 Arc::new(ProfileExec::try_new(Arc::clone(&spec), Arc::clone(input))?)
             }
-            (Operator::Individuals, [input]) => Arc::new(IndividualsExec::try_new(
+            (Operator::Individuals(partitions), [input]) => Arc::new(IndividualsExec::try_new(
                 Arc::clone(&spec),
                 layout()?,
                 Arc::clone(input),
+                Deal::new(partitions)?,
             )?),
             (Operator::Division, [profile]) => Arc::new(DivisionExec::try_new(
                 Arc::clone(&spec),
@@ -144,10 +147,11 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 Arc::clone(profile),
                 Arc::clone(individuals),
             )?),
-            (Operator::Anonymize, [input]) => Arc::new(AnonymizeExec::try_new(
+            (Operator::Anonymize(partitions), [input]) => Arc::new(AnonymizeExec::try_new(
                 Arc::clone(&spec),
                 layout()?,
                 Arc::clone(input),
+                Deal::new(partitions)?,
             )?),
             (operator, inputs) => {
                 return internal_err!("{operator:?} cannot have {} inputs", inputs.len());
@@ -185,13 +189,15 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         } else if let Some(n) = plan.downcast_ref::<ProfileExec>() {
             (Operator::Profile, n.spec(), &empty)
         } else if let Some(n) = plan.downcast_ref::<IndividualsExec>() {
-            (Operator::Individuals, n.spec(), n.layout().canonical())
+            let operator = Operator::Individuals(n.deal().partitions());
+            (operator, n.spec(), n.layout().canonical())
         } else if let Some(n) = plan.downcast_ref::<BlockExec>() {
             (Operator::Block, n.spec(), n.layout().canonical())
         } else if let Some(n) = plan.downcast_ref::<DivisionExec>() {
             (Operator::Division, n.spec(), n.layout().canonical())
         } else if let Some(n) = plan.downcast_ref::<AnonymizeExec>() {
-            (Operator::Anonymize, n.spec(), n.layout().canonical())
+            let operator = Operator::Anonymize(n.deal().partitions());
+            (operator, n.spec(), n.layout().canonical())
         } else {
             return self
                 .inner

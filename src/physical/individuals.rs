@@ -28,6 +28,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
+use super::deal::Deal;
 use super::operator::{ascending, ascending_by, column, only_child, properties, show};
 use crate::coding::{ColumnCategories, rows};
 use crate::error;
@@ -50,6 +51,9 @@ pub struct IndividualsExec {
     spec: Arc<Spec>,
     layout: Arc<Layout>,
     input: Arc<dyn ExecutionPlan>,
+    deal: Deal,
+    /// What the input is shuffled by: the random order, or the key of the block.
+    key: Arc<dyn PhysicalExpr>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
@@ -61,6 +65,7 @@ impl IndividualsExec {
         spec: Arc<Spec>,
         layout: Arc<Layout>,
         input: Arc<dyn ExecutionPlan>,
+        deal: Deal,
     ) -> Result<Self> {
         let routed = spec.routes_records();
         let needed = match routed {
@@ -70,8 +75,13 @@ impl IndividualsExec {
         if input.schema() != needed {
             return internal_err!("IndividualsExec needs tagged records");
         }
+        let first = column(&input, 0);
+        let key = match routed {
+            true => deal.key(first)?,
+            false => first,
+        };
         let properties = match routed {
-            true => in_order(layout.blocks(), &input),
+            true => in_order(layout.blocks(), &input, &key),
             false => properties(
                 layout.individuals(),
                 input.output_partitioning().partition_count(),
@@ -82,6 +92,8 @@ impl IndividualsExec {
             spec,
             layout,
             input,
+            deal,
+            key,
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
         })
@@ -94,6 +106,10 @@ impl IndividualsExec {
 
     pub(crate) fn layout(&self) -> &Arc<Layout> {
         &self.layout
+    }
+
+    pub(crate) fn deal(&self) -> &Deal {
+        &self.deal
     }
 }
 
@@ -121,8 +137,7 @@ impl ExecutionPlan for IndividualsExec {
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        // The block or the order.
-        let key = vec![column(&self.input, 0)];
+        let key = vec![Arc::clone(&self.key)];
         InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(key)])
     }
 
@@ -138,7 +153,7 @@ impl ExecutionPlan for IndividualsExec {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        f(&column(&self.input, 0))
+        f(&self.key)
     }
 
     fn with_new_children(
@@ -150,6 +165,7 @@ impl ExecutionPlan for IndividualsExec {
             spec,
             layout,
             only_child(children)?,
+            self.deal.clone(),
         )?))
     }
 
@@ -217,9 +233,13 @@ fn order_at(spec: &Spec) -> usize {
 }
 
 /// Properties of an operator that keeps the partitions and the order of an input that comes by block.
-fn in_order(schema: SchemaRef, input: &Arc<dyn ExecutionPlan>) -> Arc<PlanProperties> {
+fn in_order(
+    schema: SchemaRef,
+    input: &Arc<dyn ExecutionPlan>,
+    key: &Arc<dyn PhysicalExpr>,
+) -> Arc<PlanProperties> {
     let partitions = input.output_partitioning();
-    let by_block = Partitioning::Hash(vec![column(input, 0)], partitions.partition_count());
+    let by_block = Partitioning::Hash(vec![Arc::clone(key)], partitions.partition_count());
     let partitioning = match *partitions == by_block {
         true => by_block,
         false => Partitioning::UnknownPartitioning(partitions.partition_count()),

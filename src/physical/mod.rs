@@ -3,7 +3,7 @@
 //! ```text
 //! AnonymizeExec        forms classes block by block, verifies them, emits published rows
 //!   SortExec             by block and random order           (DataFusion)
-//!     RepartitionExec    by block                            (DataFusion)
+//!     RepartitionExec    by block, dealt out in turn         (DataFusion)
 //!       BlockExec        gives each individual a block
 //!         CoalescePartitionsExec                             (DataFusion)
 //!           ProfileExec  domains and a sample of individuals
@@ -22,6 +22,7 @@ mod anonymize;
 mod block;
 mod classes;
 mod cover;
+mod deal;
 mod division;
 mod individuals;
 mod loss;
@@ -29,6 +30,7 @@ mod operator;
 mod outcome;
 mod profile;
 mod pseudonymize;
+mod reader;
 mod release;
 mod report;
 mod room;
@@ -39,6 +41,7 @@ pub use anonymize::AnonymizeExec;
 pub use block::BlockExec;
 pub use classes::ClassesExec;
 pub use cover::CoverExec;
+pub(crate) use deal::Deal;
 pub use division::DivisionExec;
 pub use individuals::IndividualsExec;
 pub use loss::LossExec;

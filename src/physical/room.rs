@@ -14,7 +14,8 @@ const ADVICE: &str = "a block does not fit into the memory that is left; smaller
 /// The memory of all partitions of one operator.
 ///
 /// Blocks are large, so that the pool may have room for one, but not for as many as there are partitions. Who waits relies
-/// on the others being read, as the engine's own operators do; who would wait for nobody is told that memory is exhausted.
+/// on the others being read, as the engine's own operators do. If all others wait already, it must give back what it holds; who
+/// holds nothing then is told that memory is exhausted.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     partitions: Mutex<Partitions>,
@@ -29,6 +30,15 @@ struct Partitions {
     turn: u64,
 }
 
+/// Whether memory could be reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grown {
+    /// It is.
+    Yes,
+    /// It is not: all others wait, for what this partition holds among other things.
+    OthersWait,
+}
+
 /// One partition in the room, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Guest {
@@ -40,6 +50,13 @@ pub(super) struct Guest {
 struct Waiting<'a> {
     room: &'a Room,
     since: u64,
+}
+
+impl Partitions {
+    /// Whether nobody would go on if the last one waited for the others.
+    fn would_stop(&self) -> bool {
+        self.going_on == 1 && self.waiting > 0
+    }
 }
 
 impl Room {
@@ -61,8 +78,8 @@ impl Room {
 }
 
 impl Guest {
-    /// Reserves more, if need be when others have given some back.
-    pub async fn grow(&self, bytes: usize) -> Result<()> {
+    /// Reserves more, if need be when others have given some back. Who holds nothing gets it, sooner or later, or the error.
+    pub async fn grow(&self, bytes: usize) -> Result<Grown> {
         loop {
             let mut freed = pin!(self.room.freed.notified());
             // From here on nothing is missed.
@@ -70,7 +87,10 @@ impl Guest {
             let waiting = {
                 let mut partitions = self.room.partitions.lock();
                 match self.reservation.try_grow(bytes) {
-                    Ok(()) => return Ok(()),
+                    Ok(()) => return Ok(Grown::Yes),
+                    Err(_) if partitions.would_stop() && self.reservation.size() > 0 => {
+                        return Ok(Grown::OthersWait);
+                    }
                     Err(exhausted) if partitions.going_on == 1 => {
                         return Err(exhausted.context(ADVICE));
                     }
@@ -167,11 +187,19 @@ mod tests {
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
         // Nobody would be left to give something back.
-        assert!(c.grow(20).now_or_never().unwrap().is_err());
-        // Its query ends; there is room for both now.
-        drop(c);
+        let told = c.grow(20).now_or_never().unwrap();
+        assert_eq!(told.unwrap(), Grown::OthersWait);
+        // So it does; there is room for both now.
+        c.shrink_to(0);
         first.as_mut().now_or_never().unwrap().unwrap();
         second.as_mut().now_or_never().unwrap().unwrap();
+        drop((first, second));
+        // What it holds itself is no help any more.
+        let mut first = Box::pin(a.grow(20));
+        let mut second = Box::pin(b.grow(20));
+        assert!(first.as_mut().now_or_never().is_none());
+        assert!(second.as_mut().now_or_never().is_none());
+        assert!(c.grow(20).now_or_never().unwrap().is_err());
     }
 
     #[tokio::test]
@@ -208,7 +236,7 @@ mod tests {
                 for _ in 0..50 {
                     guest.grow(10).await?;
                     // All eight read; 20 are left for one of them at a time.
-                    guest.grow(20).await?;
+                    assert_eq!(guest.grow(20).await?, Grown::Yes);
                     tokio::time::sleep(Duration::from_micros(50)).await;
                     guest.shrink_to(0);
                 }

@@ -26,8 +26,8 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 
 use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
 use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    ProfileExec, PseudonymizeExec, ReportExec, counts_secrets,
+    AnonymizeExec, BlockExec, ClassesExec, CoverExec, Deal, DivisionExec, IndividualsExec,
+    LossExec, ProfileExec, PseudonymizeExec, ReportExec, counts_secrets,
 };
 use crate::release::{PublishExec, PublishNode};
 use crate::spec::{Form, Layout, Spec};
@@ -64,7 +64,8 @@ impl ExtensionPlanner for AnonymizePlanner {
                 let started = session.execution_props().query_execution_start_time;
                 let moment = started.map(|time| time.to_rfc3339());
                 let spec = Arc::new(node.spec().at(moment.as_deref().map(str::as_bytes))?);
-                let plan = operators(&spec, Arc::clone(input))?;
+                let partitions = session.config().target_partitions();
+                let plan = operators(&spec, Arc::clone(input), partitions)?;
                 (
                     plan,
                     node.filters(),
@@ -125,8 +126,12 @@ impl ExtensionPlanner for AnonymizePlanner {
     }
 }
 
-/// The tree of operators over an input in canonical form. Shuffles and sorts are added by the engine.
-fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+/// The tree of operators over an input in canonical form. Shuffles, to so many partitions, and sorts are added by the engine.
+fn operators(
+    spec: &Arc<Spec>,
+    input: Arc<dyn ExecutionPlan>,
+    partitions: usize,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let layout = Arc::new(Layout::try_new(spec, input.schema())?);
 
     // The profile reads the id and the quasi-identifiers only, in a pass of its own; and the sensitive column, which stands
@@ -161,8 +166,10 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
 
     let tagged: Arc<dyn ExecutionPlan> =
         Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), input)?);
+    let deal = Deal::new(partitions)?;
     let gathered = |rows| -> Result<Arc<dyn ExecutionPlan>> {
-        let individuals = IndividualsExec::try_new(Arc::clone(spec), Arc::clone(&layout), rows)?;
+        let (spec, layout) = (Arc::clone(spec), Arc::clone(&layout));
+        let individuals = IndividualsExec::try_new(spec, layout, rows, deal.clone())?;
         Ok(Arc::new(individuals))
     };
     let routed = |rows| -> Result<Arc<dyn ExecutionPlan>> {
@@ -177,6 +184,7 @@ fn operators(spec: &Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn 
         Arc::clone(spec),
         Arc::clone(&layout),
         blocks,
+        deal.clone(),
     )?))
 }
 
