@@ -22,6 +22,12 @@ struct Row {
     same: bool,
 }
 
+impl Row {
+    fn limit(&self) -> String {
+        self.pool.map_or("none".to_owned(), |mb| mb.to_string())
+    }
+}
+
 /// Prints both tables. Where memory is limited, each job runs without limit too, and must publish the same rows.
 pub fn print(options: &Options, jobs: &[&'static Entry]) -> Result<()> {
     println!(
@@ -84,7 +90,7 @@ fn run(options: &Options, all: &mut [Row], individuals: u64) -> Result<()> {
 }
 
 fn print_row(row: &Row, floor: &Row, at: usize, individuals: u64, records: u64) {
-    let pool = row.pool.map_or("none".to_owned(), |mb| mb.to_string());
+    let pool = row.limit();
     let Some(it) = &row.measured[at] else {
         println!("| {} | {pool} | {individuals} | failed |", row.job.name);
         return;
@@ -125,7 +131,7 @@ fn print_verdicts(options: &Options, measured: &[Row]) {
     for row in measured {
         let floor = measured.iter().find(|floor| floor.pool == row.pool);
         let floor = floor.and_then(last);
-        let pool = row.pool.map_or("none".to_owned(), |mb| mb.to_string());
+        let pool = row.limit();
         let Some(it) = last(row) else {
             println!(
                 "| {} | {pool} | failed | | {} |",

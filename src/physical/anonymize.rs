@@ -33,8 +33,9 @@ use crate::spec::{BlockSize, Layout, Spec};
 /// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
 ///
 /// Asks the engine for its input partitioned by block and sorted by block and random order. One block at a time is
-/// held in memory per partition, reserved from the engine's pool, where that does not suffice in a file until other partitions
-/// have done their work; its work runs on a blocking thread and stops when the stream is dropped. Nothing passes below this operator: it knows no filter, limit or statistic.
+/// held in memory per partition, reserved from the engine's pool; where that does not suffice, its rows wait in a file until
+/// other partitions have done their work. The work runs on a blocking thread and stops when the stream is dropped. Nothing
+/// passes below this operator: it knows no filter, limit or statistic.
 #[derive(Debug)]
 pub struct AnonymizeExec {
     spec: Arc<Spec>,
