@@ -18,8 +18,8 @@ struct Row {
     pool: Option<u64>,
     /// As many as there are sizes; none where it failed.
     measured: Vec<Option<Measured>>,
-    /// Whether limited memory has changed nothing, at any size.
-    same: bool,
+    /// At which of them the rows are the same with and without limit.
+    same: Vec<bool>,
 }
 
 impl Row {
@@ -45,7 +45,7 @@ pub fn print(options: &Options, jobs: &[&'static Entry]) -> Result<()> {
             job,
             pool,
             measured: vec![],
-            same: true,
+            same: vec![],
         });
         let mut own: Vec<Row> = own.collect();
         for (at, (individuals, records)) in options.sizes().into_iter().zip(&records).enumerate() {
@@ -85,7 +85,7 @@ fn run(options: &Options, all: &mut [Row], individuals: u64) -> Result<()> {
         .iter()
         .any(|row| matches!(row.measured.last(), Some(None)));
     let same = !failed && published.windows(2).all(|two| two[0] == two[1]);
-    all.iter_mut().for_each(|row| row.same &= same);
+    all.iter_mut().for_each(|row| row.same.push(same));
     Ok(())
 }
 
@@ -111,7 +111,7 @@ fn print_row(row: &Row, floor: &Row, at: usize, individuals: u64, records: u64) 
         said.loss.map_or(String::new(), |loss| format!("{loss:.4}")),
         said.blocks,
         match row.pool.filter(|_| !row.job.is_floor()) {
-            Some(_) if row.same => "yes",
+            Some(_) if row.same[at] => "yes",
             Some(_) => "NO",
             None => "",
         },
@@ -148,7 +148,7 @@ fn print_verdicts(options: &Options, measured: &[Row]) {
             row.job.name,
             judged(ratio.filter(|_| !row.job.is_floor()), row.job.aim, 1, true),
             judged(growth, Some(GROWTH), 2, true),
-            judged(Some(it.peak), most, 0, row.same),
+            judged(Some(it.peak), most, 0, row.same.iter().all(|same| *same)),
         );
     }
     println!();

@@ -177,7 +177,7 @@ pub const MERGE_RESERVE: usize = 2 << 20;
 pub const ROW_GROUP: usize = 1 << 17;
 
 fn session(job: &Job, pool: Arc<dyn MemoryPool>) -> Result<SessionContext> {
-    let mut config = SessionConfig::new().with_target_partitions(job.threads);
+    let mut config = SessionConfig::from_env()?.with_target_partitions(job.threads);
     let mut runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(pool)
         .with_temp_file_path(temporary());

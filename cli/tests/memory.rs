@@ -2,6 +2,7 @@
 //!
 //! Small by default. At full scale, 45 million records in 256 MB, which takes hours:
 //! `ANONYMIZE_FULL_SCALE=1 cargo test --release -p anonymize --test memory -- --nocapture`
+//! Names of functions instead of `1`, with commas between them, run these alone.
 
 #![cfg(target_os = "linux")] // where a process has a page in /proc
 #![allow(clippy::expect_used)] // a test that cannot start the program has failed
@@ -34,28 +35,26 @@ struct Scale {
 
 impl Scale {
     fn chosen() -> Self {
-        if std::env::var_os("ANONYMIZE_FULL_SCALE").is_some() {
+        if let Ok(functions) = std::env::var("ANONYMIZE_FULL_SCALE") {
             return Self {
                 individuals: 5_000_000,
                 block: "25000",
                 pool: 256,
                 batch_size: "1024",
                 reserve: "2000000",
-                calls: CALLS.to_vec(),
+                calls: match functions.as_str() {
+                    "1" => CALLS.to_vec(),
+                    some => calls_of(some),
+                },
             };
         }
-        let some = ["anonymize_eir", "anonymize_ir", "anatomize_slppa"];
-        let called = |name: &str| {
-            let begin = format!("SELECT * FROM {name}(");
-            CALLS.iter().find(|call| call.starts_with(&begin)).copied()
-        };
         Self {
             individuals: 20_000,
             block: "1000",
             pool: 24,
             batch_size: "1024",
             reserve: "500000",
-            calls: some.into_iter().filter_map(called).collect(),
+            calls: calls_of("anonymize_eir,anonymize_ir,anatomize_slppa"),
         }
     }
 
@@ -63,6 +62,18 @@ impl Scale {
     fn bound(&self) -> u64 {
         self.pool * 13 / 10 + 300
     }
+}
+
+/// The calls of functions, given by their names.
+fn calls_of(functions: &str) -> Vec<&'static str> {
+    let calls_of = |name: &str| {
+        let begin = format!("SELECT * FROM {name}(");
+        let calls = CALLS.iter().filter(|call| call.starts_with(&begin));
+        let calls: Vec<_> = calls.copied().collect();
+        assert!(!calls.is_empty(), "there is no call of {name}");
+        calls
+    };
+    functions.split(',').flat_map(calls_of).collect()
 }
 
 /// What one run shows.

@@ -69,7 +69,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         help: "local generalization and bucketization: each individual says which of its values are secret",
         form: Form::Buckets,
         blocks: Blocks::Random,
-        block: 500_000,
+        block: 400_000,
         several_sensitive: true,
     },
     FunctionEntry {
