@@ -54,9 +54,9 @@ pub use measure::{
 };
 pub use physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    ProfileExec, PseudonymizeExec, ReportExec, Summary,
+    OrderExec, ProfileExec, PseudonymizeExec, ReportExec, Summary,
 };
-pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner, SpreadInput};
+pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
     ANATOMY_ARGUMENTS, BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, FingerprintRows, Form,

@@ -18,7 +18,7 @@ use crate::functions::{
     register_expressions,
 };
 use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
-use crate::planner::{AnonymizeQueryPlanner, SpreadInput};
+use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
 use crate::spec::FUNCTIONS;
 
 /// Adds everything of this crate to a context.
@@ -61,14 +61,17 @@ fn with_everything(mut state: SessionState) -> Result<SessionState> {
     {
         rules.insert(0, Arc::new(EstimateCounts));
     }
-    let known =
-        |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| rule.name() == SpreadInput.name();
-    let spreads = state.physical_optimizers().iter().any(known);
+    let known = state.physical_optimizers().iter().map(|rule| rule.name());
+    let known: Vec<String> = known.map(str::to_owned).collect();
     let mut builder = SessionStateBuilder::new_from_existing(state)
         .with_analyzer_rules(rules)
         .with_query_planner(Arc::new(AnonymizeQueryPlanner));
-    if !spreads {
-        builder = builder.with_physical_optimizer_rule(Arc::new(SpreadInput));
+    let own: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(SpreadInput), Arc::new(OrderInMemory)];
+    for rule in own {
+        if !known.iter().any(|name| name == rule.name()) {
+            builder = builder.with_physical_optimizer_rule(rule);
+        }
     }
     let mut state = builder.build();
     add_functions(&mut state)?;

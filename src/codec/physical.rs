@@ -17,7 +17,7 @@ use super::{decode, encode};
 use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
 use crate::physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, Deal, DivisionExec, IndividualsExec,
-    LossExec, ProfileExec, PseudonymizeExec, ReportExec,
+    LossExec, OrderExec, ProfileExec, PseudonymizeExec, ReportExec,
 };
 use crate::spec::{Layout, Spec};
 
@@ -34,6 +34,8 @@ enum Message {
     Loss(LossSpec),
     Report(Report, String),
     Cover(CoverSpec),
+    /// Positions of the columns that it sorts by.
+    Order(Vec<usize>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -106,6 +108,12 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                     Arc::clone(figures),
                 )));
             }
+            Message::Order(by) => {
+                let [input] = inputs else {
+                    return internal_err!("Order has one input");
+                };
+                return Ok(Arc::new(OrderExec::try_new(Arc::clone(input), &by)?));
+            }
             Message::Classes(spec) => {
                 let inputs = inputs.to_vec();
                 return Ok(Arc::new(ClassesExec::try_new(Arc::new(spec), inputs)?));
@@ -175,6 +183,9 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         }
         if let Some(n) = plan.downcast_ref::<CoverExec>() {
             return encode(&Message::Cover(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<OrderExec>() {
+            return encode(&Message::Order(n.by()), buf);
         }
         if let Some(n) = plan.downcast_ref::<ReportExec>() {
             let report = n.report().as_ref().clone();

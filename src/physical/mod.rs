@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! AnonymizeExec        forms classes block by block, verifies them, emits published rows
-//!   SortExec             by block and random order           (DataFusion)
+//!   OrderExec            by block and random order; the engine's sort where memory does not suffice
 //!     RepartitionExec    by block, dealt out in turn         (DataFusion)
 //!       BlockExec        gives each individual a block
 //!         CoalescePartitionsExec                             (DataFusion)
 //!           ProfileExec  domains and a sample of individuals
 //!             PseudonymizeExec over the input
 //!         IndividualsExec  one row per individual
-//!           SortExec       by random order                   (DataFusion)
+//!           OrderExec      by random order
 //!             RepartitionExec by random order                (DataFusion)
 //!               PseudonymizeExec  replaces ids by keyed hashes
 //!                 the input
@@ -27,6 +27,7 @@ mod division;
 mod individuals;
 mod loss;
 mod operator;
+mod order;
 mod outcome;
 mod profile;
 mod pseudonymize;
@@ -34,6 +35,7 @@ mod reader;
 mod release;
 mod report;
 mod room;
+mod scatter;
 mod secrets;
 mod summary;
 
@@ -45,6 +47,7 @@ pub(crate) use deal::Deal;
 pub use division::DivisionExec;
 pub use individuals::IndividualsExec;
 pub use loss::LossExec;
+pub use order::OrderExec;
 pub use profile::ProfileExec;
 pub use pseudonymize::PseudonymizeExec;
 pub(crate) use release::checked_rule;

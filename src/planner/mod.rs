@@ -1,5 +1,6 @@
 //! From the logical node to the operators.
 
+mod order;
 mod spread;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::physical::{
 use crate::release::{PublishExec, PublishNode};
 use crate::spec::{Form, Layout, Spec};
 
+pub use order::OrderInMemory;
 pub use spread::SpreadInput;
 
 /// Plans the nodes of this crate. Compose it with others when your session has a query planner of its own.
