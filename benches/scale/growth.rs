@@ -147,7 +147,7 @@ fn print_verdicts(options: &Options, measured: &[Row]) {
             "| {} | {pool} | {} | {} | {} |",
             row.job.name,
             judged(ratio.filter(|_| !row.job.is_floor()), row.job.aim, 1, true),
-            judged(growth, Some(GROWTH), 2, true),
+            judged(growth, (!row.job.is_floor()).then_some(GROWTH), 2, true),
             judged(Some(it.peak), most, 0, row.same.iter().all(|same| *same)),
         );
     }
