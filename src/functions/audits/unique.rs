@@ -74,6 +74,8 @@ struct Sets {
     most: usize,
     zeros: u32,
     counts: HashMap<u64, u64>,
+    /// How many sets there were, whatever their hash.
+    all: u64,
 }
 
 impl Sets {
@@ -82,6 +84,7 @@ impl Sets {
             most,
             zeros: 0,
             counts: HashMap::new(),
+            all: 0,
         }
     }
 
@@ -96,10 +99,11 @@ impl Sets {
         }
     }
 
+    /// Of all sets, so that it does not matter much whether a frequent one is in the sample.
     fn share(&self) -> Option<f64> {
-        let all: u64 = self.counts.values().sum();
         let once = self.counts.values().filter(|&&count| count == 1).count();
-        (all > 0).then(|| once as f64 / all as f64)
+        let once = once as f64 * f64::from(self.zeros).exp2();
+        (self.all > 0).then(|| (once / self.all as f64).min(1.0))
     }
 }
 
@@ -107,6 +111,7 @@ impl Accumulator for Sets {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for set in values[0].as_list::<i32>().iter().flatten() {
             for hash in set.as_primitive::<UInt64Type>().iter().flatten() {
+                self.all += 1;
                 self.add(hash, 1);
             }
         }
@@ -127,8 +132,9 @@ impl Accumulator for Sets {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let mut bytes = Vec::with_capacity(4 + 16 * self.counts.len());
-        bytes.extend(self.zeros.to_le_bytes());
+        let mut bytes = Vec::with_capacity(16 * (1 + self.counts.len()));
+        bytes.extend(u64::from(self.zeros).to_le_bytes());
+        bytes.extend(self.all.to_le_bytes());
         for (hash, count) in &self.counts {
             bytes.extend(hash.to_le_bytes());
             bytes.extend(count.to_le_bytes());
@@ -138,15 +144,17 @@ impl Accumulator for Sets {
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         for state in states[0].as_binary::<i32>().iter().flatten() {
-            let Some((zeros, entries)) = state.split_first_chunk::<4>() else {
+            let (numbers, _) = state.as_chunks::<8>();
+            let mut numbers = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes));
+            let (Some(zeros), Some(all)) = (numbers.next(), numbers.next()) else {
                 return internal_err!("a state without a beginning");
             };
-            self.zeros = self.zeros.max(u32::from_le_bytes(*zeros));
+            self.all += all;
+            self.zeros = self.zeros.max(zeros as u32);
             let zeros = self.zeros;
             self.counts.retain(|hash, _| hash.trailing_zeros() >= zeros);
-            let (entries, _) = entries.as_chunks::<8>();
-            for entry in entries.chunks_exact(2) {
-                self.add(u64::from_le_bytes(entry[0]), u64::from_le_bytes(entry[1]));
+            while let (Some(hash), Some(count)) = (numbers.next(), numbers.next()) {
+                self.add(hash, count);
             }
         }
         Ok(())
@@ -155,6 +163,8 @@ impl Accumulator for Sets {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::arrow::array::{ListArray, UInt64Array};
+    use datafusion::arrow::buffer::OffsetBuffer;
     use datafusion::arrow::datatypes::Float64Type;
 
     use super::*;
@@ -165,14 +175,24 @@ mod tests {
         let hashes = |i: u64| blake3::hash(&i.to_le_bytes()).as_bytes()[..8].to_vec();
         let hash = |i: u64| u64::from_le_bytes(hashes(i).try_into().unwrap());
         let (mut exact, mut few) = (Sets::new(10_000), Sets::new(400));
+        let add = |sets: &mut Sets, set: u64| {
+            let hashes = UInt64Array::from(vec![hash(set)]);
+            let list = ListArray::new(
+                Arc::new(Field::new_list_field(DataType::UInt64, true)),
+                OffsetBuffer::from_lengths([1]),
+                Arc::new(hashes),
+                None,
+            );
+            sets.update_batch(&[Arc::new(list)]).unwrap();
+        };
         for i in 0..4000 {
-            exact.add(hash(i), 1);
-            few.add(hash(i), 1);
+            add(&mut exact, i);
+            add(&mut few, i);
         }
         let mut other = Sets::new(400);
         for i in (0..4000).step_by(4) {
-            exact.add(hash(i), 1);
-            other.add(hash(i), 1);
+            add(&mut exact, i);
+            add(&mut other, i);
         }
         let ScalarValue::Binary(state) = other.state().unwrap().remove(0) else {
             panic!("a binary state");
@@ -192,9 +212,17 @@ mod tests {
         assert!((estimated - 0.6).abs() < 0.1, "{estimated}");
         assert_eq!(sampled, 1.0);
         assert!(few.counts.len() <= 400);
+        // A frequent set changes what is estimated as it changes the truth, whether it is in the sample or not.
+        for frequent in 0..40 {
+            let mut few = Sets::new(400);
+            (0..4000).for_each(|i| add(&mut few, i));
+            (0..4000).for_each(|_| add(&mut few, frequent));
+            let [estimated, ..] = figures(&mut few);
+            assert!((estimated - 0.5).abs() < 0.06, "{estimated}");
+        }
         let mut twice = Sets::new(10_000);
         for i in (0..10).chain(0..10).chain(0..5) {
-            twice.add(hash(i), 1);
+            add(&mut twice, i);
         }
         assert_eq!(figures(&mut twice), [0.0, 2.0, 0.0]);
     }

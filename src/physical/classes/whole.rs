@@ -61,12 +61,16 @@ impl Whole {
         labels: Option<Labels>,
         reservation: MemoryReservation,
     ) -> Result<Self> {
-        let mut order = UInt64Array::from_iter_values(0..table.num_rows() as u64);
+        let mut order: Vec<u64> = (0..table.num_rows() as u64).collect();
         if spec.ordered {
             let sorted = sort_to_indices(table.column(0), None, None)?;
-            let sorted = sorted.values().iter().map(|&i| u64::from(i));
-            order = UInt64Array::from_iter_values(sorted);
+            order = sorted.values().iter().map(|&i| u64::from(i)).collect();
+        } else {
+            // In any order that is the same in every run: what is sampled depends on the numbers.
+            let rows = comparable_rows(&[Arc::clone(table.column(0))])?;
+            order.sort_unstable_by_key(|&i| rows.row(i as usize));
         }
+        let order = UInt64Array::from(order);
         let values = take(table.column(0), &order, None)?;
         let records = take(table.column(1), &order, None)?;
         let records = records.as_primitive::<Int64Type>();
