@@ -6,6 +6,8 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeBinaryArray, ListArray, StructArray,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use hashbrown::HashMap;
 use unicode_normalization::UnicodeNormalization;
@@ -315,34 +317,36 @@ fn fingerprints(
 /// A code per sensitive value, and how many values look like another one.
 fn sensitive_codes(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64), ArrowError> {
     let numbers = Numbers::try_new(values)?;
-    let (merged, look_alikes) = merged(&numbers, values, normalize);
+    let (merged, look_alikes) = merged(&numbers, values, normalize)?;
     Ok((numbers.placed(&merged), look_alikes))
 }
 
 /// A code per different value, and how many of them look like another one. With `normalize`, these have the same code.
-fn merged(numbers: &Numbers, values: &ArrayRef, normalize: bool) -> (Vec<u32>, u64) {
+fn merged(
+    numbers: &Numbers,
+    values: &ArrayRef,
+    normalize: bool,
+) -> Result<(Vec<u32>, u64), ArrowError> {
     let different = (0..numbers.first.len() as u32).collect();
-    let Some(texts) = values.as_string_opt::<i32>() else {
-        return (different, 0);
-    };
+    if !values.data_type().is_string() {
+        return Ok((different, 0));
+    }
+    let texts = cast(&numbers.values(values)?, &DataType::Utf8)?;
     let mut folded: HashMap<String, u32> = HashMap::new();
-    let first = numbers.first.iter();
-    let merged = first.map(|at| {
+    let merged = texts.as_string::<i32>().iter().map(|text| {
         let next = folded.len() as u32;
-        *folded
-            .entry(fold(texts.value(*at as usize)))
-            .or_insert(next)
+        *folded.entry(fold(text.unwrap_or_default())).or_insert(next)
     });
     let merged: Vec<u32> = merged.collect();
     let look_alikes = (merged.len() - folded.len()) as u64;
-    (if normalize { merged } else { different }, look_alikes)
+    Ok((if normalize { merged } else { different }, look_alikes))
 }
 
 /// The rank of each value in the order of its type, and how many values look like another one. With `normalize`, values
 /// that look alike have the rank of the smallest of them.
 pub fn value_ranks(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64), ArrowError> {
     let numbers = Numbers::try_new(values)?;
-    let (merged, look_alikes) = merged(&numbers, values, normalize);
+    let (merged, look_alikes) = merged(&numbers, values, normalize)?;
     let rows = numbers.rows(values)?;
     let row = |number: u32| rows.row(number as usize);
     let codes = merged.iter().max().map_or(0, |code| *code as usize + 1);
@@ -358,10 +362,11 @@ pub fn value_ranks(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64)
     Ok((numbers.placed(&ranks), look_alikes))
 }
 
-/// The form in which two spellings of one value agree.
+/// The form in which two spellings of one value agree: by way of capitals, as two small letters may have the same one.
 fn fold(text: &str) -> String {
     let composed: String = text.nfkc().collect();
     composed
+        .to_uppercase()
         .to_lowercase()
         .split_whitespace()
         .collect::<Vec<_>>()

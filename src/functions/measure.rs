@@ -13,6 +13,7 @@ use super::load::{Load, SessionLoad};
 use super::{Argument, audit_buckets, estimate, estimated, hierarchy, input, query_error};
 use crate::coding::Levels;
 use crate::error;
+use crate::logical::coerced;
 
 /// Turns SQL expressions into expressions over a schema, as the session does.
 pub(super) type ToExpr<'a> = dyn FnMut(SqlExpr, &DFSchema) -> Result<Expr> + 'a;
@@ -186,7 +187,8 @@ impl TableFunctionImpl for MeasureTableFunction {
             let provider =
                 input::find(state, name).map_err(|e| error::call(function, e.strip_backtrace()))?;
             let source = provider_as_source(provider);
-            relations.push(LogicalPlanBuilder::scan(name, source, None)?.build()?);
+            let scan = LogicalPlanBuilder::scan(name, source, None)?;
+            relations.push(coerced(scan.build()?)?);
         }
         let mut to_expr =
             |expr: SqlExpr, schema: &DFSchema| state.create_logical_expr(&expr.to_string(), schema);

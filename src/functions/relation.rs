@@ -15,7 +15,7 @@ use super::load::PlanningLoad;
 use super::measure::{MeasureCall, MeasureEntry};
 use super::{Argument, audits, call, hierarchy, publish, sample};
 use crate::error;
-use crate::logical::AnonymizeNode;
+use crate::logical::{AnonymizeNode, coerced};
 use crate::spec::FUNCTIONS;
 
 /// Plans calls of our functions in SQL.
@@ -32,6 +32,8 @@ impl RelationPlanner for AnonymizeRelationPlanner {
             name,
             alias,
             args: Some(args),
+            with_ordinality,
+            sample,
             ..
         } = &relation
         else {
@@ -43,7 +45,20 @@ impl RelationPlanner for AnonymizeRelationPlanner {
                 .map(|ident| context.normalize_ident(ident.clone())),
             _ => None,
         };
-        if let Some(entry) = function.as_deref().and_then(audits::named) {
+        let audit = function.as_deref().and_then(audits::named);
+        let called = function.as_deref();
+        if let Some(called) = called.filter(|called| audit.is_some() || ours(called)) {
+            let clause = match (with_ordinality, sample) {
+                (true, _) => Some("WITH ORDINALITY"),
+                (_, Some(_)) => Some("TABLESAMPLE"),
+                _ => None,
+            };
+            if let Some(clause) = clause {
+                let message = format!("{clause} cannot follow the call: its result is one whole");
+                return Err(error::call(called, message));
+            }
+        }
+        if let Some(entry) = audit {
             let plan = audits::plan(entry, &args.args, context)?;
             let planned = PlannedRelation::new(plan, alias.clone());
             return Ok(RelationPlanning::Planned(Box::new(planned)));
@@ -281,14 +296,22 @@ pub(super) fn constant(
     })
 }
 
-/// Plans the relation that the first argument names.
+/// Plans the relation that an argument names, with the types that it will have.
 pub(super) fn plan_input(
     function: &str,
     input: SqlExpr,
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
+    coerced(plan_relation(function, input, context)?)
+}
+
+fn plan_relation(
+    function: &str,
+    input: SqlExpr,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
     match input {
-        SqlExpr::Nested(inner) => plan_input(function, *inner, context),
+        SqlExpr::Nested(inner) => plan_relation(function, *inner, context),
         SqlExpr::Subquery(subquery) => context.plan(TableFactor::Derived {
             lateral: false,
             subquery,
@@ -310,7 +333,7 @@ pub(super) fn plan_input(
                 list.args.as_slice(),
             ) {
                 ("TABLE", [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))]) => {
-                    plan_input(function, inner.clone(), context)
+                    plan_relation(function, inner.clone(), context)
                 }
                 _ => context.plan(table(f.name, Some(list.args))),
             }

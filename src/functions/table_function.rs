@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use super::load::SessionLoad;
 use super::{Argument, call, input};
 use crate::error;
-use crate::logical::AnonymizeNode;
+use crate::logical::{AnonymizeNode, coerced};
 
 /// `anonymize_eir(patients, {id: 'name', qi: ['gender', 'age'], sensitive: 'disease', l: 3})`.
 #[derive(Debug)]
@@ -53,7 +53,8 @@ impl TableFunctionImpl for AnonymizeTableFunction {
         let spec = call::read(self.function, &options, &mut SessionLoad(state))?;
         let provider = input::find(state, table)
             .map_err(|e| error::argument(self.function, "input:", e.strip_backtrace()))?;
-        let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?.build()?;
+        let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?;
+        let scan = coerced(scan.build()?)?;
         let mut to_expr =
             |expr: SqlExpr, schema: &DFSchema| state.create_logical_expr(&expr.to_string(), schema);
         let (spec, scan) = call::plan_flags(spec, scan, &mut to_expr)?;

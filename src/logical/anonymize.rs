@@ -9,6 +9,7 @@ use datafusion::logical_expr::{
     Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore,
 };
 
+use super::coerced;
 use super::filters::{show, take_back};
 use crate::spec::{Layout, Spec, canonical_projection, column_categories, stated_domains};
 
@@ -32,6 +33,7 @@ impl AnonymizeNode {
     /// The plan that anonymizes `input`, after checking the spec against it.
     pub fn plan(spec: Spec, input: LogicalPlan) -> Result<LogicalPlan> {
         spec.validate()?;
+        let input = coerced(input)?;
         let projection = canonical_projection(&spec, input.schema())?;
         let input = LogicalPlanBuilder::from(input)
             .project(projection)?

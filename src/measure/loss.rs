@@ -24,6 +24,9 @@ pub struct LossColumn {
     pub name: String,
     /// Whether its values are names, or else points on a line.
     pub categorical: bool,
+    /// Whether its domain is what the published cells stand for, which then come as that input; else its values do, or the
+    /// smallest and the largest one.
+    pub of_published: bool,
     /// Its hierarchy, which is a further input.
     pub levels: LossLevels,
 }

@@ -29,6 +29,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::deal::Deal;
+use super::known::Known;
 use super::operator::{ascending, ascending_by, column, only_child, properties, show};
 use crate::coding::{ColumnCategories, rows};
 use crate::error;
@@ -435,17 +436,8 @@ impl Gatherer {
         let qi_end = 2 + self.layout.qi_count();
         let qi = &batch.columns()[2..qi_end];
         let sensitive = &batch.columns()[qi_end..qi_end + self.spec.sensitive().len()];
-        let flags =
-            &batch.columns()[qi_end + self.spec.sensitive().len() + self.spec.keep().len()..];
-        let flagged = self.layout.semi_sensitive().map(|column| &qi[column]);
-        let flagged: Vec<_> = flagged.zip(flags.iter().map(|f| f.as_boolean())).collect();
-        let known = |i: u32| {
-            let i = i as usize;
-            sensitive.iter().all(|s| s.is_valid(i))
-                && flagged
-                    .iter()
-                    .all(|(qi, flag)| qi.is_valid(i) || !flag.value(i))
-        };
+        let known = Known::new(&self.spec, batch.columns());
+        let known = |record: u32| known.holds(record as usize);
 
         for (categories, values) in self.categories.iter().zip(sensitive) {
             if let Some(categories) = categories {
@@ -518,8 +510,10 @@ impl Gatherer {
         }
         let before = single.len();
         single.retain(|record| known(*record));
-        self.counts.null_sensitive.add(before - single.len());
-        self.counts.without_sensitive.add(before - single.len());
+        let dropped = before - single.len();
+        self.counts.null_sensitive.add(dropped);
+        self.counts.without_sensitive.add(dropped);
+        self.counts.dropped.add(dropped);
         Picked {
             record_counts: vec![1; single.len()],
             records: single.clone(),

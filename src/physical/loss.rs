@@ -181,15 +181,19 @@ impl Scales {
         let mut columns = vec![];
         for (column, domain) in spec.columns.iter().zip(domains) {
             let domain = collect(domain, context, &reservation).await?;
-            let value_type = domain.column(0).data_type().clone();
+            // Published cells stand beside a column of the type that their values have.
+            let typed = domain.column(usize::from(column.of_published));
+            let value_type = typed.data_type().clone();
             let mut reader = Reader::new().with_type(value_type.clone());
-            let mut domain = if column.categorical {
-                Domain::values(points(domain.column(0))?.into_iter().flatten())
-            } else {
-                let end = |c: usize| -> Result<_> {
-                    Ok(points(domain.column(c))?.into_iter().flatten().next())
-                };
-                Domain::range(end(0)?, end(1)?)
+            let mut domain = match (column.of_published, column.categorical) {
+                (true, _) => shown(reader.clone(), domain.column(0), column.categorical)?,
+                (false, true) => Domain::values(points(domain.column(0))?.into_iter().flatten()),
+                (false, false) => {
+                    let end = |c: usize| -> Result<_> {
+                        Ok(points(domain.column(c))?.into_iter().flatten().next())
+                    };
+                    Domain::range(end(0)?, end(1)?)
+                }
             };
             let mut heights = None;
             if column.levels != LossLevels::None
@@ -216,6 +220,19 @@ impl Scales {
             _reservation: reservation,
         })
     }
+}
+
+/// All that published cells stand for.
+fn shown(reader: Reader, cells: &ArrayRef, categorical: bool) -> Result<Domain> {
+    let mut seen = Interner::new(reader);
+    seen.read(cells)?;
+    Ok(match Cell::hull(seen.cells()) {
+        None => Domain::Empty,
+        Some(Cell::Set(values)) if categorical => Domain::Values(values),
+        Some(Cell::Set(values)) => Domain::range(values.first().cloned(), values.last().cloned()),
+        Some(Cell::Interval(lo, hi)) => Domain::range(Some(lo), Some(hi)),
+        Some(_) => Domain::Empty,
+    })
 }
 
 /// Cells that are remembered per column; then memory is given back and they are read again.

@@ -25,6 +25,7 @@ mod cover;
 mod deal;
 mod division;
 mod individuals;
+mod known;
 mod loss;
 mod operator;
 mod order;

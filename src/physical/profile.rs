@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, BinaryArray, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::{filter_record_batch, is_not_null, partition, take_record_batch};
+use datafusion::arrow::array::{Array, AsArray, BinaryArray, ListArray, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::{
+    filter_record_batch, is_not_null, partition, take, take_record_batch,
+};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, exec_datafusion_err};
@@ -22,11 +24,12 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
+use super::known::Known;
 use super::operator::{only_child, properties, show};
-use super::secrets::SecretCounts;
+use super::secrets::{SecretCounts, counts_secrets};
 use crate::anatomize::TableProfile;
 use crate::coding::{Kind, Profile, rows};
-use crate::spec::{Blocks, Spec};
+use crate::spec::{Blocks, NullSensitive, Spec};
 
 /// Learns, per partition, the domains of the quasi-identifiers and a sample of individuals; or, for anatomization, how
 /// the quasi-identifiers hang together and how often each sensitive value occurs.
@@ -44,12 +47,19 @@ pub struct ProfileExec {
 
 impl ProfileExec {
     /// Over an input whose first columns are those of [`PseudonymizeExec`](super::PseudonymizeExec): order,
-    /// pseudonym, quasi-identifiers; and the sensitive column, or all secret values and flags, where the form needs them.
+    /// pseudonym, quasi-identifiers; and the sensitive columns, or all secret values and flags, where they are needed. Or over
+    /// that of [`IndividualsExec`](super::IndividualsExec), where individuals are left out.
     pub fn try_new(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let schema = input.schema();
-        let kinds = (0..spec.qi().len())
-            .map(|c| crate::spec::kind_of(&spec, &spec.qi()[c], schema.field(2 + c).data_type()))
-            .collect::<Result<Vec<_>>>()?;
+        let kinds = spec.qi().iter().zip(&schema.fields()[2..]);
+        let kinds = kinds.map(|(name, field)| {
+            let data_type = match field.data_type() {
+                DataType::List(values) => values.data_type(),
+                other => other,
+            };
+            crate::spec::kind_of(&spec, name, data_type)
+        });
+        let kinds = kinds.collect::<Result<Vec<_>>>()?;
         let properties = properties(
             Self::schema(),
             input.output_partitioning().partition_count(),
@@ -172,7 +182,7 @@ impl Learner {
         let learned = match spec.is_anatomy() {
             true => Learned::Anatomy(TableProfile::new(kinds.len())),
             false => {
-                let more = columns > 2 + kinds.len();
+                let more = columns > 2 + kinds.len() && counts_secrets(spec, None)?;
                 let secrets = more.then(|| SecretCounts::new(spec)).transpose()?;
                 let profile = match spec.entry()?.blocks {
                     Blocks::Random => Profile::counting(&kinds, one_row),
@@ -193,16 +203,17 @@ impl Learner {
         let qi = 2..2 + self.kinds.len();
         match &mut self.learned {
             Learned::Classes(profile, secrets) => {
+                let batch = match self.spec.profiles_individuals() {
+                    true => one_row_per_value(batch, self.kinds.len())?,
+                    false => complete(&self.spec, batch)?,
+                };
                 if let Some(secrets) = secrets {
-                    secrets.update(&self.spec, batch)?;
+                    secrets.update(&self.spec, &batch)?;
                 }
-                let distinct;
+                let batch = batch.project(&(0..qi.end).collect::<Vec<_>>())?;
                 let batch = match self.one_row {
                     true => batch,
-                    false => {
-                        distinct = one_row_per_run(batch)?;
-                        &distinct
-                    }
+                    false => one_row_per_run(&batch)?,
                 };
                 let order = batch.column(0).as_primitive::<UInt64Type>();
                 profile.update(&self.kinds, order, &batch.columns()[qi])?;
@@ -242,6 +253,58 @@ impl Learner {
             Learned::Anatomy(profile) => profile.to_bytes(),
         }
     }
+}
+
+/// The records that are not left out for a missing value.
+fn complete(spec: &Spec, batch: &RecordBatch) -> Result<RecordBatch> {
+    let shown = 2 + spec.qi().len();
+    if spec.null_sensitive == NullSensitive::Error || batch.num_columns() == shown {
+        return Ok(batch.clone());
+    }
+    let known = Known::new(spec, batch.columns()).mask(batch.num_rows());
+    Ok(filter_record_batch(batch, &known)?)
+}
+
+/// Gathered individuals with a row for each value of their quasi-identifiers, where these are lists.
+fn one_row_per_value(batch: &RecordBatch, qi_count: usize) -> Result<RecordBatch> {
+    let shown: Vec<usize> = (0..2 + qi_count).collect();
+    let batch = batch.project(&shown)?;
+    let lists: Vec<Option<&ListArray>> = batch.columns().iter().map(|c| c.as_list_opt()).collect();
+    let (mut rows, mut values) = (vec![], vec![vec![]; lists.len()]);
+    for row in 0..batch.num_rows() {
+        let lengths = lists
+            .iter()
+            .flatten()
+            .map(|list| list.value_length(row) as u32);
+        // Shorter lists repeat their last value.
+        for number in 0..lengths.max().unwrap_or(1) {
+            rows.push(row as u32);
+            for (list, values) in lists.iter().zip(&mut values) {
+                if let Some(list) = list {
+                    let offsets = list.value_offsets();
+                    values.push(
+                        (offsets[row] as u32 + number)
+                            .min((offsets[row + 1] as u32).saturating_sub(1)),
+                    );
+                }
+            }
+        }
+    }
+    let rows = UInt32Array::from(rows);
+    let mut columns = vec![];
+    for ((column, list), values) in batch.columns().iter().zip(&lists).zip(values) {
+        let field = match list {
+            Some(list) => take(list.values(), &UInt32Array::from(values), None)?,
+            None => take(column, &rows, None)?,
+        };
+        columns.push(field);
+    }
+    let names = batch.schema();
+    let fields = names.fields().iter().zip(&columns);
+    let fields =
+        fields.map(|(field, column)| Field::new(field.name(), column.data_type().clone(), true));
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
 }
 
 /// Drops records that repeat the individual and the quasi-identifiers of the record before them.

@@ -31,7 +31,7 @@ use crate::physical::{
     LossExec, ProfileExec, PseudonymizeExec, ReportExec, counts_secrets,
 };
 use crate::release::{PublishExec, PublishNode};
-use crate::spec::{Form, Layout, Spec};
+use crate::spec::{Form, Layout, NullSensitive, Spec};
 
 pub use order::OrderInMemory;
 pub use spread::SpreadInput;
@@ -136,29 +136,26 @@ fn operators(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let layout = Arc::new(Layout::try_new(spec, input.schema())?);
 
-    // The profile reads the id and the quasi-identifiers only, in a pass of its own; and the sensitive column, which stands
-    // after them, if the form needs to know it, or all columns where secret values decide about the size of blocks.
-    let profiled = reset_plan_states(Arc::clone(&input))?;
-    let last = match counts_secrets(spec, records_of(&input))? {
-        true => input.schema().fields().len() - 1,
-        false => spec.qi().len() + usize::from(spec.is_anatomy()),
+    let deal = Deal::new(partitions)?;
+    let gathered = |rows| -> Result<Arc<dyn ExecutionPlan>> {
+        let (spec, layout) = (Arc::clone(spec), Arc::clone(&layout));
+        let individuals = IndividualsExec::try_new(spec, layout, rows, deal.clone())?;
+        Ok(Arc::new(individuals))
     };
-    let profiled = match spec.is_anatomy() {
-        true => with_views(profiled)?,
-        false => profiled,
+    let tag = |input| -> Result<Arc<dyn ExecutionPlan>> {
+        let tagged = PseudonymizeExec::try_new(Arc::clone(spec), input)?;
+        Ok(Arc::new(tagged))
     };
-    let columns = (0..=last).map(|i| {
-        let name = profiled.schema().field(i).name().clone();
-        (
-            Arc::new(Column::new(&name, i)) as Arc<dyn PhysicalExpr>,
-            name,
-        )
-    });
-    let profiled = Arc::new(ProjectionExec::try_new(
-        columns.collect::<Vec<_>>(),
-        Arc::clone(&profiled),
-    )?);
-    let profiled = Arc::new(PseudonymizeExec::for_profile(Arc::clone(spec), profiled)?);
+
+    let again = reset_plan_states(Arc::clone(&input))?;
+    let profiled = match spec.profiles_individuals() {
+        true => gathered(tag(again)?)?,
+        false => {
+            let columns = profiled_columns(spec, &input)?;
+            let profiled = profiled(spec, again, columns)?;
+            Arc::new(PseudonymizeExec::for_profile(Arc::clone(spec), profiled)?)
+        }
+    };
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
     if spec.entry()?.form == Form::Division {
@@ -166,14 +163,7 @@ fn operators(
         return Ok(Arc::new(division));
     }
 
-    let tagged: Arc<dyn ExecutionPlan> =
-        Arc::new(PseudonymizeExec::try_new(Arc::clone(spec), input)?);
-    let deal = Deal::new(partitions)?;
-    let gathered = |rows| -> Result<Arc<dyn ExecutionPlan>> {
-        let (spec, layout) = (Arc::clone(spec), Arc::clone(&layout));
-        let individuals = IndividualsExec::try_new(spec, layout, rows, deal.clone())?;
-        Ok(Arc::new(individuals))
-    };
+    let tagged = tag(input)?;
     let routed = |rows| -> Result<Arc<dyn ExecutionPlan>> {
         let blocks = BlockExec::try_new(Arc::clone(spec), Arc::clone(&layout), profile, rows)?;
         Ok(Arc::new(blocks))
@@ -188,6 +178,38 @@ fn operators(
         blocks,
         deal.clone(),
     )?))
+}
+
+/// How many of the input's columns the profile reads, in a pass of its own: the id and the quasi-identifiers; the sensitive
+/// columns, which stand after them, where the form needs to know them or records without them are left out; or all columns,
+/// where secret values decide about that or about the size of blocks.
+fn profiled_columns(spec: &Spec, input: &Arc<dyn ExecutionPlan>) -> Result<usize> {
+    let incomplete = spec.null_sensitive != NullSensitive::Error;
+    let secrets = incomplete && spec.form() == Some(Form::Buckets);
+    Ok(match secrets || counts_secrets(spec, records_of(input))? {
+        true => input.schema().fields().len(),
+        false if incomplete || spec.is_anatomy() => 1 + spec.qi().len() + spec.sensitive().len(),
+        false => 1 + spec.qi().len(),
+    })
+}
+
+/// The first columns of the input.
+fn profiled(
+    spec: &Spec,
+    input: Arc<dyn ExecutionPlan>,
+    columns: usize,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let input = match spec.is_anatomy() {
+        true => with_views(input)?,
+        false => input,
+    };
+    let schema = input.schema();
+    let column = |at: usize| -> (Arc<dyn PhysicalExpr>, String) {
+        let name = schema.field(at).name();
+        (Arc::new(Column::new(name, at)), name.clone())
+    };
+    let columns: Vec<_> = (0..columns).map(column).collect();
+    Ok(Arc::new(ProjectionExec::try_new(columns, input)?))
 }
 
 /// An input in canonical form, but for texts that the scan gives as views: counting them needs no copies.

@@ -24,6 +24,8 @@ pub(super) struct LocalTwin {
     plain: Vec<String>,
     attributes: Vec<Attribute>,
     detached: bool,
+    /// Whether spellings of one sensitive value count as one.
+    normalize: bool,
 }
 
 /// A column with secret values.
@@ -52,6 +54,7 @@ impl LocalTwin {
             plain: spec.qi().iter().filter(secret).cloned().collect(),
             attributes,
             detached: spec.output() == Output::Detached,
+            normalize: spec.normalize,
         })
     }
 
@@ -96,7 +99,8 @@ impl LocalTwin {
             // How near a bucket is to all of them can be told of all of them only.
             let whole = matches!(attribute.rule, BucketRule::Closeness { .. });
             let (rule, detached) = (attribute.rule, self.detached);
-            let verify = move |rows: RecordBatch| verify_part(&rows, rule, detached);
+            let one_spelling = self.normalize && !attribute.shown;
+            let verify = move |rows: RecordBatch| verify_part(&rows, rule, detached, one_spelling);
             verify_parts(measuring, &sql, whole, Arc::new(verify)).await?;
         }
         measuring.audit_buckets().await
@@ -104,9 +108,18 @@ impl LocalTwin {
 }
 
 /// Verifies whole buckets of one attribute: rows of members, rows of values, or rows that are both.
-fn verify_part(rows: &RecordBatch, rule: BucketRule, detached: bool) -> Result<()> {
+fn verify_part(
+    rows: &RecordBatch,
+    rule: BucketRule,
+    detached: bool,
+    one_spelling: bool,
+) -> Result<()> {
     let [bid, value, times, who, shown] = rows.columns() else {
         return Err(failed(&"a column is missing"));
+    };
+    let value = match one_spelling {
+        true => &verify::one_spelling(value)?,
+        false => value,
     };
     let members = is_not_null(who)?;
     let values = match detached {

@@ -140,6 +140,15 @@ impl Counts {
         }
     }
 
+    /// The share of the input's individuals that are not published; none where it is hidden.
+    pub fn share_left_out(&self) -> Option<f64> {
+        match (self.individuals_suppressed, self.individuals_in) {
+            (Count::Exact(0), _) => Some(0.0),
+            (Count::Exact(left_out), Count::Exact(all)) => Some(left_out as f64 / all as f64),
+            _ => None,
+        }
+    }
+
     /// Whether it is hidden how many were left out.
     pub fn hides_suppressed(&self) -> bool {
         matches!(self.individuals_suppressed, Count::Hidden { .. })

@@ -18,15 +18,18 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStat
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::prelude::SessionContext;
 
-use super::manifest::{FileEntry, Loss, Measure};
+use super::manifest::{Counts, FileEntry, Loss, Measure};
 use super::place::Place;
 use super::publish::Population;
 use super::tables::{Table, Tables, sensitive};
-use crate::physical::Summary;
+use crate::coding::Levels;
 use crate::spec::{
     FingerprintRows, Form, GID, GROUP, GivenDomain, INDIVIDUAL, SUBTABLE, Spec, TIMES,
     sensitive_tree,
 };
+
+/// The labels of sensitive values.
+const LABELS: &str = "labels";
 
 /// The files as they were written.
 const FILES: &str = "files";
@@ -55,8 +58,14 @@ impl Measuring {
         let relation = tables.relation(read)?;
         context.register_table(FILES, Arc::new(ViewTable::new(relation, None)))?;
         context.register_table("original", Arc::new(ViewTable::new(original, None)))?;
-        if let Some(labels) = labels(spec)? {
-            context.register_batch("labels", labels)?;
+        let names = (0..spec.qi().len()).map(labels_of);
+        let columns = spec.qi().iter().zip(names);
+        let sensitive = spec.sensitive().iter().map(|c| (c, LABELS.to_owned()));
+        for (column, name) in columns.chain(sensitive) {
+            let levels = spec.hierarchies().get(column);
+            if let Some(labels) = levels.map(labels).transpose()?.flatten() {
+                context.register_batch(&name, labels)?;
+            }
         }
         let measuring = Self {
             context,
@@ -123,7 +132,7 @@ impl Measuring {
             let sql = format!(
                 "SELECT section, measure, value, better, note FROM audit(published, {}{among}{})",
                 self.arguments(self.spec.qi(), Some(column)),
-                self.labels()
+                self.labels(&[])
             );
             for mut measure in read_measures(&self.query(&sql).await?) {
                 let fault = measure.section == "faults" && measure.better.is_some();
@@ -198,27 +207,27 @@ impl Measuring {
         found.ok_or_else(|| internal_datafusion_err!("publish: a comparison has no result"))
     }
 
-    /// What was lost: of all columns as the algorithm counted it, and column by column from the files.
+    /// What was lost, in all columns and column by column.
     ///
-    /// Whoever is left out has lost everything. Where it is hidden how many that are, only those who are published count:
-    /// what these have lost everybody can see, and the difference would tell the number.
-    pub async fn loss(&self, summary: &Summary, hidden: bool) -> Result<Vec<Loss>> {
-        if self.spec.is_anatomy() {
-            // Every value is as it was; what is lost is which belong together.
-            return Ok(vec![]);
-        }
-        let lost = match hidden {
-            true => summary.published_loss,
-            false => summary.information_loss,
+    /// Everybody can compute it: it is measured from the written files alone, against the domains that these show and those
+    /// that were stated. A domain of the input would tell values of people who are not published. Whoever is left out has lost
+    /// everything, if it is told how many they are: in a mean, their number could be solved for.
+    pub async fn loss(&self, counts: &Counts) -> Result<Vec<Loss>> {
+        // How many values a mask stands for is known to those who know the values.
+        let masked = |qi: &&String| {
+            let levels = self.spec.hierarchies().get(*qi);
+            matches!(levels, Some(Levels::Mask(_)))
         };
-        let mut losses = vec![Loss {
-            measure: "information_loss".to_owned(),
-            column: None,
-            value: Some(rounded(lost)),
-        }];
-        let columns = self.compared();
-        if columns.is_empty() {
-            return Ok(losses);
+        let columns: Vec<String> = self
+            .spec
+            .qi()
+            .iter()
+            .filter(|qi| !masked(qi))
+            .cloned()
+            .collect();
+        if self.spec.is_anatomy() || columns.is_empty() {
+            // In an anatomy every value is as it was; what is lost is which belong together.
+            return Ok(vec![]);
         }
         // What is in buckets is there as it was, and loses nothing.
         let sensitive = match self.spec.form() {
@@ -226,36 +235,38 @@ impl Measuring {
             _ => only(self.spec.sensitive()),
         };
         let sql = format!(
-            "SELECT measure, \"column\", value FROM information_loss(original, published, {}{})",
+            "SELECT measure, \"column\", value FROM information_loss(original, published, {}{}, published_only => true)",
             self.arguments(&columns, sensitive),
             self.domains(&columns),
         );
-        let mut found = vec![];
+        let left_out = counts.share_left_out().unwrap_or(0.0);
+        let mut losses = vec![];
         for batch in self.query(&sql).await? {
             for row in 0..batch.num_rows() {
-                found.push(Loss {
-                    measure: text(&batch, 0, row).unwrap_or_default(),
+                let measure = text(&batch, 0, row).unwrap_or_default();
+                if COUNTS.contains(&measure.as_str()) {
+                    continue;
+                }
+                let value = number(&batch, 2, row).map(|value| match measure.as_str() {
+                    // Of published individuals anyway.
+                    "cavg" => value,
+                    _ => (1.0 - left_out) * value + left_out,
+                });
+                losses.push(Loss {
+                    measure,
                     column: text(&batch, 1, row),
-                    value: number(&batch, 2, row),
+                    value: value.map(rounded),
                 });
             }
         }
-        let dropped = match hidden {
-            true => dropped(&found),
-            false => 0.0,
-        };
-        // Counts, and what follows from them.
-        found.retain(|loss| !COUNTS.contains(&loss.measure.as_str()));
-        losses.extend(found.into_iter().map(|loss| {
-            let value = loss.value.map(|value| match loss.measure.as_str() {
-                // Of published individuals anyway.
-                "cavg" => value,
-                _ => of_published(value, dropped),
-            });
-            let value = value.map(rounded);
-            Loss { value, ..loss }
-        }));
-        Ok(losses)
+        let total = losses
+            .iter()
+            .find(|loss| loss.measure == "nloss" && loss.column.is_none());
+        let total = total.map(|total| Loss {
+            measure: "information_loss".to_owned(),
+            ..total.clone()
+        });
+        Ok(total.into_iter().chain(losses).collect())
     }
 
     /// Quasi-identifiers whose published values can be compared with the input's. The labels of a hierarchy cannot.
@@ -328,20 +339,31 @@ impl Measuring {
         if !stated.is_empty() {
             arguments += &format!(", domain => {{{}}}", stated.join(", "));
         }
-        arguments + &self.labels()
+        arguments + &self.labels(columns)
     }
 
-    /// The labels of sensitive values.
-    fn labels(&self) -> String {
-        if sensitive_tree(&self.spec).is_none() {
-            return String::new();
+    /// The hierarchies of some quasi-identifiers and of sensitive values.
+    fn labels(&self, columns: &[String]) -> String {
+        let mut labelled = vec![];
+        for (at, column) in self.spec.qi().iter().enumerate() {
+            let levels = self.spec.hierarchies().get(column);
+            if let Some(levels) = levels.filter(|_| columns.contains(column)) {
+                let levels = match levels.tree() {
+                    Some(_) => labels_of(at),
+                    None => quoted(&levels.to_string()),
+                };
+                labelled.push(format!("{}: {levels}", quoted_name(column)));
+            }
         }
-        let labelled = sensitive(&self.spec);
-        let labelled = labelled
-            .iter()
-            .map(|c| format!("{}: labels", quoted_name(c)));
-        let labelled: Vec<_> = labelled.collect();
-        format!(", hierarchy => {{{}}}", labelled.join(", "))
+        if sensitive_tree(&self.spec).is_some() {
+            let sensitive = sensitive(&self.spec);
+            let sensitive = sensitive.iter().map(|column| quoted_name(column));
+            labelled.extend(sensitive.map(|column| format!("{column}: {LABELS}")));
+        }
+        match labelled.is_empty() {
+            true => String::new(),
+            false => format!(", hierarchy => {{{}}}", labelled.join(", ")),
+        }
     }
 }
 
@@ -408,26 +430,6 @@ const COUNTS: [&str; 7] = [
     "dropped_individuals",
 ];
 
-/// The share of the original that was dropped, as the measures beside it count it: records, or individuals where one
-/// published value may stand for several.
-fn dropped(losses: &[Loss]) -> f64 {
-    let value = |name: &str| losses.iter().find(|l| l.measure == name)?.value;
-    let records = value("dropped_records").zip(value("original_records"));
-    let individuals = value("dropped_individuals").zip(value("original_individuals"));
-    match records.or(individuals) {
-        Some((dropped, all)) if all > 0.0 => dropped / all,
-        _ => 0.0,
-    }
-}
-
-/// A loss without what was dropped, a share that is lost in full.
-fn of_published(loss: f64, dropped: f64) -> f64 {
-    match dropped < 1.0 {
-        true => ((loss - dropped) / (1.0 - dropped)).max(0.0),
-        false => loss,
-    }
-}
-
 /// Measures by name.
 pub(super) struct Audited(Vec<Measure>);
 
@@ -440,9 +442,14 @@ impl Audited {
     }
 }
 
-/// A row per value of a sensitive column that is published as labels: it, and the labels above it.
-fn labels(spec: &Spec) -> Result<Option<RecordBatch>> {
-    let Some(taxonomy) = sensitive_tree(spec) else {
+/// The labels of a quasi-identifier with a given hierarchy, as a table.
+fn labels_of(qi: usize) -> String {
+    format!("{LABELS}_of_{qi}")
+}
+
+/// A row per value of a column that is published as labels: it, and the labels above it.
+fn labels(levels: &Levels) -> Result<Option<RecordBatch>> {
+    let Some(taxonomy) = levels.tree() else {
         return Ok(None);
     };
     let tree = taxonomy.tree();

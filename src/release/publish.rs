@@ -314,7 +314,7 @@ impl Work<'_> {
             parameters: parameters(&self.call.spec),
             reproducible: self.call.spec.is_seeded(),
             roles: roles(spec),
-            information_loss: measuring.loss(&summary, counts.hides_suppressed()).await?,
+            information_loss: measuring.loss(&counts).await?,
             counts,
             audit,
             truth: truth(&measuring, spec, &tables).await?,

@@ -20,6 +20,8 @@ use crate::verify::{
 pub(super) struct Twin {
     qi: Vec<String>,
     sensitive: Vec<String>,
+    /// Whether spellings of one sensitive value count as one.
+    normalize: bool,
     requirement: Required,
 }
 
@@ -53,6 +55,7 @@ impl Twin {
         Ok(Self {
             qi: spec.qi().to_vec(),
             sensitive: sensitive(spec),
+            normalize: spec.normalize,
             requirement: required.ok_or_else(|| {
                 plan_datafusion_err!(
                     "publish: the model of {} cannot be verified from files yet, so nothing is published",
@@ -72,7 +75,9 @@ impl Twin {
         let sensitive = columns(rows, &self.sensitive)?;
         let first = sensitive.first().unwrap_or(&individual);
         match &self.requirement {
-            Required::Counts(requirement) => counts(&qi, &individual, first, requirement),
+            Required::Counts(requirement) => {
+                counts(&qi, &individual, &self.counted(first)?, requirement)
+            }
             Required::Sensitivity(requirement, categories) => {
                 let k = requirement.individuals();
                 for column in &sensitive {
@@ -95,6 +100,19 @@ impl Twin {
                 }
                 verify::check_sensitivity(&table.records(), requirement)
                     .map_err(|violation| failed(&violation))?;
+                let Some(of_values) = requirement.of_values().filter(|_| self.normalize) else {
+                    return Ok(());
+                };
+                let spelled = sensitive.iter().map(|values| self.counted(values));
+                let spelled = spelled.collect::<Result<Vec<_>>>()?;
+                let columns = spelled.iter().map(|values| SensitiveColumn {
+                    values,
+                    listed: None,
+                });
+                let columns: Vec<_> = columns.collect();
+                let table = SensitiveTable::try_new(&qi, &tuples, &individual, &columns)?;
+                verify::check_sensitivity(&table.records(), &of_values)
+                    .map_err(|violation| failed(&violation))?;
                 Ok(())
             }
             Required::Fingerprints(requirement, labels) => {
@@ -115,6 +133,14 @@ impl Twin {
             // Verified before, or of all tables together.
             Required::Local(_) | Required::Anatomy(_) => Ok(()),
         }
+    }
+
+    /// Sensitive values as they are told apart.
+    fn counted(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        Ok(match self.normalize {
+            true => verify::one_spelling(values)?,
+            false => ArrayRef::clone(values),
+        })
     }
 
     /// Verifies what several groups or tables show together, and measures what they attain. `None` where there are

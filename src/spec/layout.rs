@@ -77,6 +77,16 @@ impl Layout {
         if fields.len() != 1 + qi_count + names.len() {
             return datafusion::common::internal_err!("the input is not in canonical form");
         }
+        // What follows reads every column in its plain type; one in another would be passed over or end the program.
+        let plain =
+            |field: &Arc<Field>| plain_type(field.data_type()).as_ref() == Some(field.data_type());
+        if let Some(field) = fields.iter().find(|field| !plain(field)) {
+            return datafusion::common::internal_err!(
+                "column '{}' of the input has type {}, which is not a plain one",
+                field.name(),
+                field.data_type()
+            );
+        }
         let named = |names: &[String], fields: &[Arc<Field>]| -> Vec<Field> {
             let pairs = names.iter().zip(fields);
             pairs
@@ -151,11 +161,6 @@ impl Layout {
         // Leaves of a given hierarchy are numbered, but names.
         !matches!(self.levels[column], Some(Levels::Tree(_)))
             && matches!(self.kinds[column], Kind::Integer | Kind::Real)
-    }
-
-    /// The places among the quasi-identifiers of those with secret values, in the order of their flags.
-    pub fn semi_sensitive(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.qi.len()).filter(|column| self.semi_sensitive[*column])
     }
 
     /// Whether an individual may have several values in a quasi-identifier.

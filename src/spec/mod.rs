@@ -285,6 +285,18 @@ impl Spec {
         self.one_row_per_individual || self.one_record_each()
     }
 
+    /// Whether all records of an individual must be seen before it is known whether it is left out. What is learned of the
+    /// table is then learned of gathered individuals: nothing may depend on those that are left out.
+    pub(crate) fn profiles_individuals(&self) -> bool {
+        let incomplete = self.null_sensitive != NullSensitive::Error;
+        let left_out = match self.contradictory {
+            Contradictory::Error => false,
+            Contradictory::Drop => true,
+            Contradictory::Cover => incomplete,
+        };
+        left_out && !self.counts_records()
+    }
+
     /// Whether records know their block before they are gathered: blocks are parts of the random order, and each record is
     /// an individual that keeps its order.
     pub(crate) fn routes_records(&self) -> bool {

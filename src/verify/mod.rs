@@ -30,6 +30,7 @@ mod ratio;
 mod reasoning;
 mod requirement;
 mod sensitivity;
+mod spelling;
 mod verdict;
 
 pub use anatomy::{
@@ -55,4 +56,5 @@ pub use sensitivity::{
     Attribute, Listed, Records, SensitiveColumn, SensitiveTable, Sensitivity, SensitivityAttained,
     SensitivityShortfall, SensitivityViolation, Similarity, check_sensitivity, similarity_attack,
 };
+pub use spelling::one_spelling;
 pub use verdict::{Attained, Violation, diversity, verify};

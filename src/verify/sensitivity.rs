@@ -140,6 +140,16 @@ impl Sensitivity {
         })
     }
 
+    /// What must hold of values whatever their categories; `None` if it does not count values.
+    pub fn of_values(&self) -> Option<Self> {
+        let values = Self {
+            alpha: None,
+            max_category_share: None,
+            ..*self
+        };
+        (!self.of_categories).then_some(values)
+    }
+
     /// The smallest class: p different values need p individuals (docs/papers.md P8).
     pub fn individuals(&self) -> usize {
         self.k.max(self.p)

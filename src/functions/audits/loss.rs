@@ -3,7 +3,7 @@
 mod sensitive;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema, Result};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::{count, max, min, sum};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -65,6 +65,10 @@ pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
             name: "k",
             help: "the k that CAVG is measured against (default: the smallest class)",
         },
+        AuditArgument {
+            name: "published_only",
+            help: "true if records that were dropped do not count, and domains are what the published cells stand for (default: false)",
+        },
     ],
     build,
 };
@@ -93,6 +97,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
     let domains = take_domains(given)?;
     let hierarchies = given.hierarchies();
     let (k, same_ids) = (given.count("k")?, given.flag("same_ids")?);
+    let published_only = given.flag("published_only")?;
     let spoken = categorical.iter().chain(domains.iter().map(|(n, _)| n));
     let levelled = hierarchies.iter().map(|(n, _)| n);
     for name in spoken.chain(levelled.filter(|n| Some(*n) != tables.sensitive.as_ref())) {
@@ -138,11 +143,13 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
         let stated = domains.iter().find(|(column, _)| column == name);
         learned.push(match stated {
             Some((_, values)) => stated_domain(given, name, values, from, categorical)?,
+            None if published_only => tables.shown(name, from)?,
             None => tables.domain(name, from, categorical)?,
         });
         spec.columns.push(LossColumn {
             name: name.clone(),
             categorical,
+            of_published: published_only && stated.is_none(),
             levels: match hierarchy {
                 None => LossLevels::None,
                 Some(_) if labels => LossLevels::Labels,
@@ -181,6 +188,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             .collect(),
         stated: domains.len(),
         k,
+        published_only,
         buckets: tables.buckets.is_some(),
     };
     let mut inputs = vec![tables.published_columns(&call.columns)?];
@@ -350,6 +358,17 @@ impl Tables {
         values.aggregate(Vec::<Expr>::new(), ends)?.build()
     }
 
+    /// The different published cells of a column, beside nothing of the type that its values have in the original table.
+    fn shown(&self, name: &str, data_type: &DataType) -> Result<LogicalPlan> {
+        let cell = self.column(Side::Published, name)?.alias("__cell");
+        let cells = self.table(Side::Published).project(vec![cell])?;
+        let nothing = cast(lit(ScalarValue::Null), data_type.clone()).alias("__value");
+        cells
+            .distinct()?
+            .project(vec![col("__cell"), nothing])?
+            .build()
+    }
+
     /// Records and individuals of a table: records are different pairs of individual and sensitive value.
     fn sizes(&self, side: Side) -> Result<LogicalPlan> {
         let prefix = match side {
@@ -431,7 +450,7 @@ impl Tables {
         let inside = |(at, bid): (usize, &Option<Column>)| {
             let inside = match bid {
                 Some(bid) => count(Expr::Column(bid.clone())),
-                None => count(lit(datafusion::common::ScalarValue::Int64(None))),
+                None => count(lit(ScalarValue::Int64(None))),
             };
             inside.alias(inside_name(at))
         };

@@ -5,10 +5,10 @@ use datafusion::common::{Column, Result};
 use datafusion::functions_aggregate::expr_fn::{bit_xor, count, min, sum};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when,
+    Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, ident, lit, when,
 };
 
-use super::roles::{CLASS, INDIVIDUAL, Roles, SENSITIVE, find};
+use super::roles::{CLASS, INDIVIDUAL, Roles, SENSITIVE, find, qi_name};
 use super::{Given, class_tuple, value_hash};
 
 /// The original table beside the published one.
@@ -157,19 +157,19 @@ impl Original<'_> {
         let mut columns = vec![];
         for name in &self.roles.qi {
             let (column, _) = find(self.function, "original", name, schema)?;
-            columns.push(Expr::Column(column).alias(format!("__{name}")));
+            columns.push(Expr::Column(column).alias(qi_name(name)));
         }
         columns.push(Expr::Column(self.sensitive.0.clone()).alias(SENSITIVE));
         columns.extend(self.id.clone().map(|id| Expr::Column(id).alias(INDIVIDUAL)));
         let records = self.named(LogicalPlanBuilder::from(self.table.clone()).project(columns)?)?;
-        let names = || self.roles.qi.iter().map(|name| format!("__{name}"));
-        let mut kept: Vec<Expr> = names().map(col).collect();
+        let names = || self.roles.qi.iter().map(|name| qi_name(name));
+        let mut kept: Vec<Expr> = names().map(ident).collect();
         if self.id.is_none() {
             kept.push(hash(vec![col(SENSITIVE)]).alias("__key"));
             kept.push(lit(1i64).alias("__weight"));
             return records.project(kept)?.build();
         }
-        let least = || names().map(|name| min(col(&name)).alias(name));
+        let least = || names().map(|name| min(ident(&name)).alias(name));
         let key = if same_ids {
             hash(vec![col(INDIVIDUAL)])
         } else {
@@ -219,7 +219,7 @@ impl Original<'_> {
             ])?
             .build()?;
         let mut columns = vec![col(CLASS)];
-        columns.extend(self.roles.qi.iter().map(|name| col(format!("__{name}"))));
+        columns.extend(self.roles.qi.iter().map(|name| ident(qi_name(name))));
         let all = columns
             .clone()
             .into_iter()

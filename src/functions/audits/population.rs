@@ -3,10 +3,12 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::functions_aggregate::expr_fn::{count, max, sum};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, cast, col, ident, lit, when,
+};
 
 use super::Given;
-use super::roles::{CLASS, INDIVIDUAL, Roles, find};
+use super::roles::{CLASS, INDIVIDUAL, Roles, find, qi_name};
 
 /// The figures of a population, in one row of floats: one individual per row of it, or per `population_id`.
 pub(super) fn figures(
@@ -19,13 +21,9 @@ pub(super) fn figures(
     let mut columns = vec![];
     for name in &roles.qi {
         let (column, _) = find(function, "population", name, population.schema())?;
-        columns.push(Expr::Column(column).alias(format!("__{name}")));
+        columns.push(Expr::Column(column).alias(qi_name(name)));
     }
-    let values: Vec<Expr> = roles
-        .qi
-        .iter()
-        .map(|name| col(format!("__{name}")))
-        .collect();
+    let values: Vec<Expr> = roles.qi.iter().map(|name| ident(qi_name(name))).collect();
     let people = match id {
         Some(id) => {
             let (id, _) = find(function, "population_id", &id, population.schema())?;
@@ -75,7 +73,7 @@ pub(super) fn figures(
 /// Every class with its values and its number of individuals.
 fn sized_classes(roles: &Roles) -> Result<LogicalPlan> {
     let mut group = vec![col(CLASS)];
-    group.extend(roles.qi.iter().map(|name| col(format!("__{name}"))));
+    group.extend(roles.qi.iter().map(|name| ident(qi_name(name))));
     let mut members = roles.cells()?;
     if !roles.one_row_per_individual() {
         members = members.distinct()?;

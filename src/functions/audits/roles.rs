@@ -21,6 +21,11 @@ pub(super) const CLASS: &str = "__class";
 pub(super) const INDIVIDUAL: &str = "__individual";
 pub(super) const SENSITIVE: &str = "__sensitive";
 
+/// The name of a quasi-identifier inside plans, whatever the column's own name is.
+pub(super) fn qi_name(column: &str) -> String {
+    format!("__qi_{column}")
+}
+
 /// The published table with its roles.
 pub(super) struct Roles {
     function: &'static str,
@@ -193,7 +198,7 @@ impl Roles {
         let mut columns = vec![self.class()?];
         for name in &self.qi {
             let (column, _) = find(self.function, "qi", name, schema)?;
-            columns.push(Expr::Column(column).alias(format!("__{name}")));
+            columns.push(Expr::Column(column).alias(qi_name(name)));
         }
         columns.extend(self.individual());
         LogicalPlanBuilder::from(self.table.clone()).project(columns)
@@ -232,7 +237,7 @@ impl Roles {
             let mut labels = false;
             if let Some((_, levels)) = self.hierarchies.iter().find(|(column, _)| column == name) {
                 // Labels of built-in hierarchies say themselves what they stand for.
-                let column = format!("__{name}");
+                let column = qi_name(name);
                 check_levels(self.function, "hierarchy", &column, people.schema(), levels)?;
                 hierarchies.extend(levels.tree().map(|tree| plan_rows(tree)).transpose()?);
                 labels = levels.tree().is_some();

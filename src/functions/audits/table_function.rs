@@ -12,6 +12,7 @@ use super::{AuditEntry, Given, table};
 use crate::error;
 use crate::functions::load::SessionLoad;
 use crate::functions::{Argument, input};
+use crate::logical::coerced;
 
 /// `audit(published, {id: 'individual', qi: ['gender', 'age'], sensitive: 'disease'})`.
 #[derive(Debug)]
@@ -83,6 +84,7 @@ impl AuditTableFunction {
                 e.strip_backtrace(),
             )
         })?;
-        LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?.build()
+        let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?;
+        coerced(scan.build()?)
     }
 }

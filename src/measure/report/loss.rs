@@ -24,6 +24,8 @@ pub struct LossCall {
     pub stated: usize,
     /// The k of CAVG, if the call says one.
     pub k: Option<u64>,
+    /// Whether dropped records do not count, and domains are what published cells stand for.
+    pub published_only: bool,
     /// Whether some values are in buckets, which lose nothing and are no cells.
     pub buckets: bool,
 }
@@ -50,7 +52,8 @@ struct ColumnLoss {
 pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
     // Values that the original does not have are labels of which nobody said what they stand for.
     let foreign = call.sensitive_as_is && figures.get("foreign_values").is_some_and(|n| n > 0.0);
-    let sizes = Sizes::new(figures, foreign || call.columns.len() > call.qi);
+    let merged = foreign || call.columns.len() > call.qi;
+    let sizes = Sizes::new(figures, merged, call.published_only);
     let columns: Vec<ColumnLoss> = (0..call.columns.len())
         .map(|at| column_loss(at, figures, &sizes))
         .collect();
@@ -85,10 +88,14 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
         }
     }
     let (qi, sensitive) = columns.split_at(call.qi.min(columns.len()));
+    let source = match call.published_only {
+        true => "the published cells",
+        false => "the original",
+    };
     let domains = match call.stated {
-        0 => "domains from the original",
-        n if n >= call.qi => "domains as stated",
-        _ => "some domains as stated, others from the original",
+        0 => format!("domains from {source}"),
+        n if n >= call.qi => "domains as stated".to_owned(),
+        _ => format!("some domains as stated, others from {source}"),
     };
     let total = |of: fn(&ColumnLoss) -> Option<f64>| match call.buckets {
         false => mean(qi.iter().map(of)),
@@ -99,7 +106,7 @@ pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
     };
     let domains = match call.buckets {
         true => format!("{domains}; values in buckets are no cells"),
-        false => domains.to_owned(),
+        false => domains,
     };
     rows.add(
         "nloss",
@@ -230,13 +237,18 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(figures: &Figures<'_>, merged: bool) -> Self {
+    /// With `published_only` as if nothing else had been there.
+    fn new(figures: &Figures<'_>, merged: bool, published_only: bool) -> Self {
         let get = |name| figures.get(name).unwrap_or(0.0);
+        let [original_records, original_individuals] = match published_only {
+            true => ["published_records", "published_individuals"],
+            false => ["original_records", "original_individuals"],
+        };
         Self {
             merged,
-            original_records: get("original_records"),
+            original_records: get(original_records),
             published_records: get("published_records"),
-            original_individuals: get("original_individuals"),
+            original_individuals: get(original_individuals),
             published_individuals: get("published_individuals"),
         }
     }

@@ -387,7 +387,15 @@ impl BucketWork {
         for (at, attribute) in attributes.iter().enumerate() {
             if attribute.qi.is_none() {
                 let nothing = new_null_array(published[at].bucketized.data_type(), people);
-                sensitive.push(column(nothing, at));
+                let mut column = column(nothing, at);
+                if let Some(table) = column
+                    .table
+                    .as_mut()
+                    .filter(|_| self.context.spec.normalize)
+                {
+                    table.value = verify::one_spelling(&table.value)?;
+                }
+                sensitive.push(column);
             }
             rules.push(checked_rule(&self.context.layout, attribute)?);
         }

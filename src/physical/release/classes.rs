@@ -146,11 +146,19 @@ impl ClassWork {
             &published.tuples,
             published.tuple_of_record.values(),
             &published.individual,
-            &published.records[sensitive],
+            &self.counted(&published.records[sensitive])?,
         )?;
         let attained = verify::verify(&rows, requirement);
         attained.map_err(|violation| self.context.failed(&violation))?;
         Ok(())
+    }
+
+    /// Sensitive values as they are told apart.
+    fn counted(&self, values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match self.context.spec.normalize {
+            true => verify::one_spelling(values),
+            false => Ok(ArrayRef::clone(values)),
+        }
     }
 
     fn verify_sensitivity(&self, published: &Published, requirement: &Sensitivity) -> Result<()> {
@@ -175,6 +183,23 @@ impl ClassWork {
         let attained = verify::check_sensitivity(&table.records(), requirement)
             .map_err(|violation| self.context.failed(&violation))?;
         let spec = &self.context.spec;
+        if let Some(of_values) = requirement.of_values().filter(|_| spec.normalize) {
+            let sensitive = published.records[..self.categories.len()].iter();
+            let spelled = sensitive.map(verify::one_spelling);
+            let spelled = spelled.collect::<Result<Vec<_>, _>>()?;
+            let columns = spelled.iter().map(|values| SensitiveColumn {
+                values,
+                listed: None,
+            });
+            let table = SensitiveTable::try_new(
+                &published.tuples,
+                published.tuple_of_record.values(),
+                &published.individual,
+                &columns.collect::<Vec<_>>(),
+            )?;
+            verify::check_sensitivity(&table.records(), &of_values)
+                .map_err(|violation| self.context.failed(&violation))?;
+        }
         let bounded = spec.parameter("max_category_share").is_some();
         if spec.parameter("alpha").is_some() && !bounded && attained.classes > 0 {
             let share = attained.largest_category_share;
