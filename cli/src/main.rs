@@ -99,9 +99,10 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Shows what the library warns of on standard error; RUST_LOG can ask for more or less.
+/// Shows what the library and the program warn of on standard error; RUST_LOG can ask for more or less.
 fn show_warnings() {
-    let default = env_logger::Env::default().default_filter_or("datafusion_anonymize=warn");
+    let default = env_logger::Env::default();
+    let default = default.default_filter_or("anonymize=warn,datafusion_anonymize=warn");
     env_logger::Builder::from_env(default)
         .format(|f, record| {
             // What others say in detail holds statements with their seeds, and values of the input.

@@ -448,6 +448,91 @@ fn plan_knows_every_form() {
     );
 }
 
+/// What a run warns of is shown, whatever else is logged: by the program, and by `publish` in a shell.
+#[test]
+fn warnings_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger =
+        "[ledger]\nfolder = 'ledger'\nkey = 'a secret of 24 characters'\non_overlap = 'warn'";
+    fs::write(folder.path().join("job.toml"), format!("{JOB}{ledger}")).unwrap();
+    let run = |target: &str, l: &str| {
+        let mut run = anonymize(folder.path());
+        let target = format!("target={target}");
+        run.args(["run", "job.toml", "--set", &target, "--set", l]);
+        let run = run.output().unwrap();
+        let said = text(&run.stderr);
+        ok(run);
+        said
+    };
+    let first = run("first", "publish.l=3");
+    assert!(!first.contains("warning"), "{first}");
+    for (target, l, how) in [
+        (
+            "second",
+            "publish.l=3",
+            "with the same arguments and the same query",
+        ),
+        ("third", "publish.l=4", "with other arguments"),
+    ] {
+        let said = run(target, l);
+        let warned = said
+            .lines()
+            .find(|line| line.starts_with("warning: ledger: "));
+        let warned = warned.unwrap_or_else(|| panic!("{said}"));
+        assert!(
+            warned.contains("about 100 %") && warned.contains(how),
+            "{warned}"
+        );
+    }
+    let alike = "SELECT * FROM publish('fourth', (SELECT * FROM anonymize_eir((SELECT patient_id, sex, birth_year, \
+                 diagnosis || CASE WHEN sex = 'F' THEN 'x' ELSE 'X' END AS diagnosis \
+                 FROM sample_patients(individuals => 300, seed => 1)), id => patient_id, qi => [sex], sensitive => diagnosis, l => 2)))";
+    let shell = anonymize(folder.path())
+        .args(["sql", "-q", "-c", alike])
+        .output()
+        .unwrap();
+    let said = text(&shell.stderr);
+    ok(shell);
+    assert!(
+        said.contains("warning: ") && said.contains("normalize"),
+        "{said}"
+    );
+}
+
+/// Two programs at once may not both publish the same people with different parameters.
+#[test]
+fn two_programs_at_once_see_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("job.toml"), JOB).unwrap();
+    for round in 0..6 {
+        let start = |name: &str, l: u32| {
+            let settings = [
+                format!("target={round}{name}"),
+                format!("publish.l={l}"),
+                format!("ledger.folder=ledger{round}"),
+                "ledger.key=a secret of 24 characters".to_owned(),
+                "report.enabled=false".to_owned(),
+            ];
+            let mut run = anonymize(folder.path());
+            run.args(["run", "job.toml"]);
+            for setting in &settings {
+                run.args(["--set", setting]);
+            }
+            run.stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let runs = [start("a", 3), start("b", 4)].map(|run| run.wait_with_output().unwrap());
+        let made = runs.iter().filter(|run| run.status.success()).count();
+        let said = runs.map(|run| text(&run.stderr)).concat();
+        assert!(
+            made == 1 && said.contains("with other arguments"),
+            "{made}: {said}"
+        );
+    }
+}
+
 /// Every value is a token that can be found again. What may be published is in the files; nothing else is anywhere.
 #[test]
 fn nothing_secret_gets_out() {
@@ -479,13 +564,10 @@ fn nothing_secret_gets_out() {
     }
     let manifest = fs::read_to_string(at("out/manifest.json")).unwrap();
     let report = fs::read_to_string(at("job.report.html")).unwrap();
-    let ledger = fs::read_dir(at("ledger"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let ledger = fs::read_to_string(ledger).unwrap();
+    let entries = fs::read_dir(at("ledger")).unwrap();
+    let mut entries = entries.map(|entry| entry.unwrap().path());
+    let entry = entries.find(|path| path.extension().is_some_and(|e| e == "json"));
+    let ledger = fs::read_to_string(entry.unwrap()).unwrap();
     for (name, text) in [
         ("manifest", &manifest),
         ("report", &report),

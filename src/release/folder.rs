@@ -2,11 +2,13 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::iter;
 use std::path::Path;
 
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 
+use super::ledger::BegunEntry;
 use super::manifest::MANIFEST;
 use super::unfinished::{self, Unfinished};
 
@@ -63,8 +65,14 @@ pub(super) fn begin(staging: &Path) -> Result<LockedFolder> {
     Ok(LockedFolder { _unfinished, _lock })
 }
 
-/// Writes the manifest in staging and links it to its name, with everything on disk before.
-pub(super) fn commit(folder: &Path, staging: &Path, manifest: &str) -> io::Result<()> {
+/// Writes the manifest in staging and links it to its name, with everything on disk before. The ledger counts the release
+/// from the moment before.
+pub(super) fn commit(
+    folder: &Path,
+    staging: &Path,
+    manifest: &str,
+    entry: Option<&BegunEntry>,
+) -> io::Result<()> {
     let staged = staging.join(MANIFEST);
     fs::write(&staged, manifest)?;
     for entry in fs::read_dir(staging)? {
@@ -72,8 +80,15 @@ pub(super) fn commit(folder: &Path, staging: &Path, manifest: &str) -> io::Resul
     }
     File::open(staging)?.sync_all()?;
     File::open(folder)?.sync_all()?;
-    unfinished::finish(staging, || {
-        fs::hard_link(&staged, folder.join(MANIFEST))?;
+    let finished: Vec<&Path> = iter::once(staging)
+        .chain(entry.map(BegunEntry::path))
+        .collect();
+    unfinished::finish(&finished, || {
+        entry.map_or(Ok(()), BegunEntry::count)?;
+        if let Err(error) = fs::hard_link(&staged, folder.join(MANIFEST)) {
+            entry.map_or(Ok(()), BegunEntry::forget)?;
+            return Err(error);
+        }
         // From here on the release is visible, whatever happens.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
         let _ = fs::remove_file(&staged);
@@ -145,8 +160,8 @@ mod tests {
         let (first, second) = (target.join("data-1"), target.join("data-2"));
         let begun = (begin(&first).unwrap(), begin(&second).unwrap());
         assert!(!is_dead(&first));
-        commit(target, &first, "first").unwrap();
-        let said = commit(target, &second, "second").unwrap_err();
+        commit(target, &first, "first", None).unwrap();
+        let said = commit(target, &second, "second", None).unwrap_err();
         assert_eq!(said.kind(), io::ErrorKind::AlreadyExists);
         drop(begun);
         let mut left = names(target).unwrap();

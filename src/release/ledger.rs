@@ -1,25 +1,33 @@
 //! A ledger of releases: who was in which of them, as keyed sketches from which nobody can be read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use datafusion::arrow::array::AsArray;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 
 use super::folder::blocking;
-use super::place::Place;
+use super::subject::Subject;
 use super::unfinished::Unfinished;
 
 /// How many of the smallest hashes are kept of a release. Two releases that share a hundredth of their people have about
 /// 41 of them in common; of a share of a thousandth, about 4.
 const SKETCH: usize = 4096;
+
+/// How the file of a release that was made ends.
+const COUNTED: &str = "json";
+
+/// How the file of a release that is being made ends.
+const BEGUN: &str = "begun";
+
+/// The file that is locked while entries are compared.
+const LOCK: &str = "lock";
 
 /// A folder in which releases are entered.
 ///
@@ -32,7 +40,7 @@ pub struct Ledger {
     on_overlap: OnOverlap,
 }
 
-/// What to do if individuals were published before with other parameters.
+/// What to do if individuals were published before with other arguments or another query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnOverlap {
     /// Publish nothing.
@@ -47,22 +55,38 @@ pub enum OnOverlap {
 pub(super) struct Entered {
     /// What is to be warned of.
     pub warnings: Vec<String>,
-    /// Its entry, which goes if the release is not made.
-    pub entry: Unfinished,
+    /// Its entry.
+    pub entry: BegunEntry,
+}
+
+/// The entry of a release that is being made. It is locked while its run lives, and goes with it; of a run that was killed
+/// it is removed by the next one.
+#[derive(Debug)]
+pub(super) struct BegunEntry {
+    begun: Unfinished,
+    /// Its name from the moment on in which the release counts as made.
+    counted: PathBuf,
+    _lock: File,
 }
 
 /// What is kept of a release.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     release: String,
-    /// Where it went: an entry of a run that was killed before its commit counts for nothing.
+    /// Where it went, for people who look after it.
     target: String,
-    /// A keyed hash of function, parameters, roles, hierarchies and domains.
-    subject: String,
+    /// A keyed hash of nothing, by which another key is noticed.
+    key: String,
+    /// A keyed hash of function and arguments.
+    settings: String,
+    /// A keyed hash of the query over the input.
+    query: String,
     /// How many individuals the sketch stands for.
     individuals_at_least: u64,
     sketch: Vec<u64>,
+    /// A keyed hash of all this, by which a change is noticed.
+    seal: String,
 }
 
 impl Ledger {
@@ -88,28 +112,49 @@ impl Ledger {
         })
     }
 
-    /// What to do about an overlap with other parameters.
+    /// What to do about an overlap with other arguments or another query.
     pub fn with_on_overlap(mut self, on_overlap: OnOverlap) -> Self {
         self.on_overlap = on_overlap;
         self
     }
 
-    /// Compares the ids of a release with all earlier ones, and enters it.
+    /// Compares the ids of a release with those of all that were made or are being made, and enters it.
     pub(super) async fn enter(
         &self,
-        runtime: &RuntimeEnv,
         release: &str,
-        subject: &str,
         target: &str,
+        subject: &Subject,
         ids: SendableRecordBatchStream,
     ) -> Result<Entered> {
         let sketch = self.sketch(ids).await?;
-        let subject = self.hash(subject.as_bytes());
-        let mut warnings = vec![];
+        let mut entry = Entry {
+            release: release.to_owned(),
+            target: target.to_owned(),
+            key: self.hash(b"key"),
+            settings: self.hash(subject.settings.as_bytes()),
+            query: self.hash(subject.query.as_bytes()),
+            individuals_at_least: sketch.len() as u64,
+            sketch,
+            seal: String::new(),
+        };
+        entry.seal = self.seal(&entry)?;
         let ledger = self.clone();
-        for entry in blocking(move || ledger.entries()).await? {
-            let shared = shared(&sketch, &entry.sketch);
-            if shared == 0.0 || !entry.was_released(runtime).await {
+        blocking(move || {
+            // Of two runs at once the second sees the first.
+            let _alone = ledger.lock()?;
+            let warnings = ledger.overlaps(&entry)?;
+            let entry = ledger.begin(&entry)?;
+            Ok(Entered { warnings, entry })
+        })
+        .await
+    }
+
+    /// What is to be said of releases that have individuals in common with this one; an error if it may not be made.
+    fn overlaps(&self, new: &Entry) -> Result<Vec<String>> {
+        let mut warnings = vec![];
+        for (entry, state) in self.entries()? {
+            let shared = shared(&new.sketch, &entry.sketch);
+            if shared == 0.0 {
                 continue;
             }
             let share = if shared < 0.01 {
@@ -117,30 +162,26 @@ impl Ledger {
             } else {
                 format!("about {:.0}", 100.0 * shared)
             };
-            let other = entry.subject != subject;
-            let how = if other { "other" } else { "the same" };
+            let how = match (entry.settings == new.settings, entry.query == new.query) {
+                (true, true) => "the same arguments and the same query",
+                (false, true) => "other arguments",
+                (true, false) => "another query",
+                (false, false) => "other arguments and another query",
+            };
+            let repeated = entry.settings == new.settings && entry.query == new.query;
             let message = format!(
-                "ledger: {share} % of the individuals of this and release {} together are in both, which was made with \
-                 {how} parameters; two releases of the same people can be compared",
+                "ledger: {share} % of the individuals of this and release {} together are in both, which {state} with {how}; \
+                 two releases of the same people can be compared",
                 entry.release
             );
-            if other && self.on_overlap == OnOverlap::Refuse {
+            if !repeated && self.on_overlap == OnOverlap::Refuse {
                 return Err(exec_datafusion_err!(
                     "{message}; nothing is published (on_overlap = \"warn\" publishes nevertheless)"
                 ));
             }
             warnings.push(message);
         }
-        let entry = Entry {
-            release: release.to_owned(),
-            target: target.to_owned(),
-            subject,
-            individuals_at_least: sketch.len() as u64,
-            sketch,
-        };
-        let ledger = self.clone();
-        let entry = blocking(move || ledger.write(&entry)).await?;
-        Ok(Entered { warnings, entry })
+        Ok(warnings)
     }
 
     async fn sketch(&self, mut ids: SendableRecordBatchStream) -> Result<Vec<u64>> {
@@ -165,54 +206,117 @@ impl Ledger {
         blake3::keyed_hash(&self.key, bytes).to_hex().to_string()
     }
 
-    fn path(&self, release: &str) -> PathBuf {
-        self.folder.join(format!("{release}.json"))
+    fn seal(&self, entry: &Entry) -> Result<String> {
+        let unsealed = Entry {
+            seal: String::new(),
+            ..entry.clone()
+        };
+        let text = serde_json::to_vec(&unsealed).map_err(|e| unreadable(&self.folder, &e))?;
+        Ok(self.hash(&text))
     }
 
-    fn entries(&self) -> Result<Vec<Entry>> {
-        let mut entries = vec![];
-        let files = match fs::read_dir(&self.folder) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(entries),
-            files => files.map_err(|e| unreadable(&self.folder, &e))?,
-        };
-        for file in files {
-            let path = file.map_err(|e| unreadable(&self.folder, &e))?.path();
-            if path.extension().is_none_or(|e| e != "json") {
-                continue;
+    /// The lock that a run holds while it compares and enters.
+    fn lock(&self) -> Result<File> {
+        fs::create_dir_all(&self.folder).map_err(|e| unreadable(&self.folder, &e))?;
+        let path = self.folder.join(LOCK);
+        let file = private(&path).map_err(|e| unreadable(&path, &e))?;
+        file.lock().map_err(|e| {
+            exec_datafusion_err!(
+                "ledger: {} cannot be locked ({e}), so two runs at once could publish the same people; name a folder on a \
+                 file system with locks",
+                path.display()
+            )
+        })?;
+        Ok(file)
+    }
+
+    /// All entries of releases that were made, or are being made by runs that live, and what to say of these. Entries of
+    /// dead runs are removed.
+    fn entries(&self) -> Result<Vec<(Entry, &'static str)>> {
+        let mut entries = BTreeMap::new();
+        // In this order: what gets its other name meanwhile is found under one of the two.
+        for (ending, state) in [
+            (BEGUN, "is being made at this moment"),
+            (COUNTED, "was made"),
+        ] {
+            let files = fs::read_dir(&self.folder).map_err(|e| unreadable(&self.folder, &e))?;
+            for file in files {
+                let path = file.map_err(|e| unreadable(&self.folder, &e))?.path();
+                if path.extension().is_none_or(|e| e != ending) {
+                    continue;
+                }
+                let text = match read(&path, ending == BEGUN) {
+                    // A run that fails takes its entry away at any time.
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+                    text => text.map_err(|e| unreadable(&path, &e))?,
+                };
+                if let Some(text) = text {
+                    let entry = self.opened(&path, &text)?;
+                    entries.insert(entry.release.clone(), (entry, state));
+                }
             }
-            let text = fs::read(&path).map_err(|e| unreadable(&path, &e))?;
-            let entry: Entry = serde_json::from_slice(&text).map_err(|e| unreadable(&path, &e))?;
-            entries.push(entry);
         }
-        entries.sort_by(|a, b| a.release.cmp(&b.release));
-        Ok(entries)
+        Ok(entries.into_values().collect())
+    }
+
+    /// An entry, if it is whole and of this key.
+    fn opened(&self, path: &Path, text: &[u8]) -> Result<Entry> {
+        let entry: Entry = serde_json::from_slice(text).map_err(|e| unreadable(path, &e))?;
+        if entry.key != self.hash(b"key") {
+            return Err(exec_datafusion_err!(
+                "ledger: {} was written with another key, so nobody can tell who is in both releases; use that key, or \
+                 another folder for a ledger of its own",
+                path.display()
+            ));
+        }
+        if entry.seal != self.seal(&entry)? {
+            return Err(exec_datafusion_err!(
+                "ledger: {} was changed after it was written; restore it from a copy",
+                path.display()
+            ));
+        }
+        Ok(entry)
     }
 
     /// An entry is there before its release, so that none is missing if the run is killed between the two.
-    fn write(&self, entry: &Entry) -> Result<Unfinished> {
-        let path = self.path(&entry.release);
-        let failed = |e: &dyn fmt::Display| unreadable(&path, e);
-        fs::create_dir_all(&self.folder).map_err(|e| failed(&e))?;
-        let text = serde_json::to_string(entry).map_err(|e| failed(&e))?;
-        let staged = path.with_extension("new");
-        let (_staged, mut file) =
-            Unfinished::make(staged.clone(), || private(&staged)).map_err(|e| failed(&e))?;
-        let written = file.write_all(text.as_bytes());
-        written
-            .and_then(|()| file.sync_all())
-            .map_err(|e| failed(&e))?;
-        let named = Unfinished::make(path.clone(), || fs::rename(&staged, &path));
-        named.map(|(entry, ())| entry).map_err(|e| failed(&e))
+    fn begin(&self, entry: &Entry) -> Result<BegunEntry> {
+        let counted = self.folder.join(format!("{}.{COUNTED}", entry.release));
+        let path = counted.with_extension(BEGUN);
+        let write = || {
+            let mut file = private(&path)?;
+            file.lock()?;
+            file.write_all(&serde_json::to_vec(entry)?)?;
+            file.sync_all()?;
+            Ok::<_, io::Error>(file)
+        };
+        let begun = Unfinished::make(path.clone(), write);
+        let (begun, _lock) = begun.map_err(|e| unreadable(&path, &e))?;
+        Ok(BegunEntry {
+            begun,
+            counted,
+            _lock,
+        })
     }
 }
 
-impl Entry {
-    /// Whether the release came to be. Where that cannot be seen it counts.
-    async fn was_released(&self, runtime: &RuntimeEnv) -> bool {
-        match Place::find(runtime, &self.target) {
-            Ok(place) => place.had(&self.release).await,
-            Err(_) => true,
+impl BegunEntry {
+    /// Where it is while the release is being made.
+    pub fn path(&self) -> &Path {
+        self.begun.path()
+    }
+
+    /// From now on the release counts as made, whatever becomes of it.
+    pub fn count(&self) -> io::Result<()> {
+        fs::rename(self.begun.path(), &self.counted)?;
+        match self.counted.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
         }
+    }
+
+    /// The release was refused after it was counted.
+    pub fn forget(&self) -> io::Result<()> {
+        fs::remove_file(&self.counted)
     }
 }
 
@@ -223,6 +327,17 @@ impl fmt::Debug for Ledger {
             .field("on_overlap", &self.on_overlap)
             .finish_non_exhaustive()
     }
+}
+
+/// What is in a file. One that its run must hold locked is removed if nobody does: the run is dead.
+fn read(path: &Path, held: bool) -> io::Result<Option<Vec<u8>>> {
+    let mut file = File::open(path)?;
+    if held && file.try_lock().is_ok() {
+        return fs::remove_file(path).map(|()| None);
+    }
+    let mut text = vec![];
+    file.read_to_end(&mut text)?;
+    Ok(Some(text))
 }
 
 /// The estimated share of individuals of either release that are in both.
@@ -245,7 +360,7 @@ fn shared(a: &[u64], b: &[u64]) -> f64 {
 }
 
 #[cfg(unix)]
-fn private(path: &Path) -> std::io::Result<File> {
+fn private(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
@@ -253,7 +368,7 @@ fn private(path: &Path) -> std::io::Result<File> {
 }
 
 #[cfg(not(unix))]
-fn private(path: &Path) -> std::io::Result<File> {
+fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     options.open(path)

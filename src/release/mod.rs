@@ -29,6 +29,7 @@ mod place;
 mod publish;
 mod report;
 mod sources;
+mod subject;
 mod tables;
 mod truth;
 mod twin;

@@ -16,7 +16,9 @@ use datafusion::object_store::{
 use futures::TryStreamExt;
 
 use super::folder::{self, LockedFolder, blocking};
+use super::ledger::BegunEntry;
 use super::manifest::{MANIFEST, Manifest};
+use super::unfinished;
 
 /// What the names of staging folders begin with; a release keeps its folder.
 const STAGING: &str = "data-";
@@ -129,13 +131,19 @@ impl Place {
     /// Makes the release visible: one step, and only if there is no other.
     ///
     /// Here the manifest is written in staging, forced to disk together with the data files, and linked to its name; in
-    /// an object store it is put under the condition that nothing is there.
-    pub async fn commit(&self, manifest: &Manifest) -> Result<(), NotCommitted> {
+    /// an object store it is put under the condition that nothing is there. The entry in a ledger counts from the moment
+    /// before, and is gone again if the release is refused.
+    pub async fn commit(
+        &self,
+        manifest: &Manifest,
+        entry: Option<Arc<BegunEntry>>,
+    ) -> Result<(), NotCommitted> {
         let text = manifest.to_json().map_err(NotCommitted::Refused)?;
         if let Some(folder) = self.folder.clone() {
             let staging = folder.join(staging_name(&manifest.release));
             let committed = blocking(move || {
-                folder::commit(&folder, &staging, &text).map_err(|e| match e.kind() {
+                let committed = folder::commit(&folder, &staging, &text, entry.as_deref());
+                committed.map_err(|e| match e.kind() {
                     std::io::ErrorKind::AlreadyExists => {
                         occupied("got a release of another run meanwhile")
                     }
@@ -144,6 +152,21 @@ impl Place {
             });
             return committed.await.map_err(NotCommitted::Refused);
         }
+        if let Some(entry) = entry.clone() {
+            let counted =
+                blocking(move || Ok(unfinished::finish(&[entry.path()], || entry.count())?));
+            counted.await.map_err(NotCommitted::Refused)?;
+        }
+        let committed = self.put_manifest(text).await;
+        if let (Err(NotCommitted::Refused(_)), Some(entry)) = (&committed, entry) {
+            let forgotten = blocking(move || Ok(entry.forget()?)).await;
+            forgotten.map_err(NotCommitted::Refused)?;
+        }
+        committed
+    }
+
+    /// Puts the manifest into an object store.
+    async fn put_manifest(&self, text: String) -> Result<(), NotCommitted> {
         let payload = PutPayload::from_bytes(Bytes::from(text.clone()));
         let path = self.path_of(MANIFEST);
         let Err(error) = self
@@ -192,22 +215,6 @@ impl Place {
         match self.read(&self.path_of(MANIFEST)).await? {
             None => Ok(None),
             Some(bytes) => Manifest::from_json(&bytes).map(Some),
-        }
-    }
-
-    /// Whether a release came to be here. Where that cannot be seen it counts: it may have been read, and removed since.
-    pub async fn had(&self, release: &str) -> bool {
-        match (self.manifest().await, self.staging_folder(release)) {
-            (Ok(Some(found)), _) => found.release == release,
-            // A folder without manifest has no release, unless a run is about to make it.
-            (Ok(None), Some(staging)) => {
-                let made = move || {
-                    let begun = staging.parent().is_some_and(|folder| folder.is_dir());
-                    Ok(!begun || (staging.is_dir() && !folder::is_dead(&staging)))
-                };
-                blocking(made).await.unwrap_or(true)
-            }
-            _ => true,
         }
     }
 

@@ -14,14 +14,14 @@ use datafusion::physical_plan::{collect, execute_stream};
 
 use super::check;
 use super::figures::Figures;
-use super::ledger::{Entered, Ledger};
+use super::ledger::{BegunEntry, Entered, Ledger};
 use super::manifest::{Counts, FileEntry, Manifest, Roles, TableEntry, Tool};
 use super::measures::{Measuring, text};
 use super::place::{NotCommitted, Place, random_name};
 use super::sources;
+use super::subject::Subject;
 use super::tables::{Table, Tables, sensitive};
 use super::truth::{original, truth};
-use super::unfinished::Unfinished;
 use super::writer::{ROW_GROUP_ROWS, write};
 use crate::logical::AnonymizeNode;
 use crate::physical::Summary;
@@ -154,16 +154,9 @@ impl Publish {
             Ok(staged) => staged,
             Err(error) => return Err(discard(&place, &staging.release, error).await),
         };
-        // From here on a run that ends may have made its release.
-        if let Some(entry) = &entry {
-            entry.keep();
-        }
-        match place.commit(&done.manifest).await {
+        match place.commit(&done.manifest, entry).await {
             Ok(()) => {}
             Err(NotCommitted::Refused(error)) => {
-                if let Some(entry) = entry {
-                    entry.discard();
-                }
                 return Err(discard(&place, &staging.release, error).await);
             }
             Err(NotCommitted::Unknown(error)) => {
@@ -248,7 +241,7 @@ fn called(spec: &Arc<Spec>, input: &LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// Whether a projection gives the columns of its input as they are.
-fn changes_nothing(plan: &LogicalPlan, expressions: &[Expr]) -> bool {
+pub(super) fn changes_nothing(plan: &LogicalPlan, expressions: &[Expr]) -> bool {
     let input = plan.inputs().first().map(|input| input.schema().columns());
     input.is_some_and(|columns| {
         columns.len() == expressions.len()
@@ -277,7 +270,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Everything before the commit; with the entry in the ledger, which goes if there is none.
-    async fn stage(&self) -> Result<(Release, Option<Unfinished>)> {
+    async fn stage(&self) -> Result<(Release, Option<Arc<BegunEntry>>)> {
         let spec = &self.call.fixed;
         let population = self.publish.population.as_ref();
         if population.is_some() {
@@ -326,7 +319,7 @@ impl Work<'_> {
             false => None,
         };
         let (warnings, entry) = match entered {
-            Some(Entered { warnings, entry }) => (warnings, Some(entry)),
+            Some(Entered { warnings, entry }) => (warnings, Some(Arc::new(entry))),
             None => (vec![], None),
         };
         let release = Release {
@@ -400,9 +393,8 @@ impl Work<'_> {
         let plan = self.state.create_physical_plan(&plan).await?;
         let ids = execute_stream(plan, Arc::new(TaskContext::from(self.state)))?;
         let target = self.place.url().to_string();
-        let runtime = self.state.runtime_env();
-        let subject = subject(&self.call.spec);
-        let entered = ledger.enter(runtime, self.release, &subject, &target, ids);
+        let subject = Subject::of(&self.call.spec, &self.call.input)?;
+        let entered = ledger.enter(self.release, &target, &subject, ids);
         entered.await.map(Some)
     }
 }
@@ -466,7 +458,7 @@ const SHOWN: [&str; 7] = [
 ];
 
 /// What the requirement is and how it is reached. Never the seed, a stated domain or a key.
-fn parameters(spec: &Spec) -> BTreeMap<String, String> {
+pub(super) fn parameters(spec: &Spec) -> BTreeMap<String, String> {
     let mut parameters: BTreeMap<String, String> = spec
         .parameters()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -485,20 +477,6 @@ fn parameters(spec: &Spec) -> BTreeMap<String, String> {
         parameters.insert(format!("{name} of {}", attribute.name), value);
     }
     parameters
-}
-
-/// All that makes one release of the same people differ from another. It holds labels and values, and is only hashed.
-fn subject(spec: &Spec) -> String {
-    format!(
-        "{} {:?} {:?} {:?} {:?} {:?} {:?}",
-        spec.function(),
-        parameters(spec),
-        roles(spec),
-        spec.categorical(),
-        spec.domains(),
-        spec.hierarchies(),
-        spec.categories(),
-    )
 }
 
 fn roles(spec: &Spec) -> Roles {

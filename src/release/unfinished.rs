@@ -33,14 +33,9 @@ impl Unfinished {
         }
     }
 
-    /// From now on it stays, unless it is discarded.
-    pub fn keep(&self) {
-        PATHS.lock().remove(&self.path);
-    }
-
-    /// Removes it, also if it was to be kept.
-    pub fn discard(self) {
-        PATHS.lock().insert(self.path.clone());
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -53,14 +48,16 @@ impl Drop for Unfinished {
     }
 }
 
-/// Takes the step that finishes something, after which it stays. Nobody removes it meanwhile.
-pub(super) fn finish(path: &Path, step: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+/// Takes the step that finishes things, after which they stay. Nobody removes them meanwhile.
+pub(super) fn finish(finished: &[&Path], step: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let mut paths = PATHS.lock();
-    if !paths.contains(path) {
+    if !finished.iter().all(|path| paths.contains(*path)) {
         return Err(io::Error::other("the program is about to end"));
     }
     step()?;
-    paths.remove(path);
+    for path in finished {
+        paths.remove(*path);
+    }
     Ok(())
 }
 
@@ -110,26 +107,19 @@ mod tests {
         assert!(!path.exists());
         let (path, failed) = make("failed");
         let refused = || Err(io::Error::other("refused"));
-        assert!(finish(&path, refused).is_err() && path.exists());
+        assert!(finish(&[&path], refused).is_err() && path.exists());
         drop(failed);
         assert!(!path.exists());
         let (path, finished) = make("finished");
-        finish(&path, || Ok(())).unwrap();
+        finish(&[&path], || Ok(())).unwrap();
         drop(finished);
         assert!(path.exists());
-        let (path, kept) = make("kept");
-        kept.keep();
-        drop(kept);
-        assert!(path.exists());
-        let (path, discarded) = make("discarded");
-        discarded.keep();
-        discarded.discard();
-        assert!(!path.exists());
         // Of a run that is interrupted nothing can be finished any more.
         let (path, interrupted) = make("interrupted");
         PATHS.lock().remove(&path);
-        assert!(finish(&path, || Ok(())).is_err());
-        drop(interrupted);
+        let (other, alive) = make("alive");
+        assert!(finish(&[&other, &path], || Ok(())).is_err() && other.exists());
+        drop((interrupted, alive));
         let path = folder.path().join("half");
         let half = || fs::create_dir(&path).and_then(|()| fs::create_dir(&path));
         assert!(Unfinished::make(path.clone(), half).is_err() && !path.exists());

@@ -64,7 +64,9 @@ const RULES: &[(&str, &[&str], bool)] = &[
     ),
     (
         "release",
-        &["coding", "logical", "measure", "physical", "spec", "verify"],
+        &[
+            "coding", "logical", "measure", "physical", "spec", "table", "verify",
+        ],
         true,
     ),
     ("planner", &["logical", "physical", "release", "spec"], true),

@@ -307,8 +307,9 @@ async fn a_dropped_run_leaves_nothing() {
     let release = loop {
         let mut run = Box::pin(publish(&ctx, CALL, to(&target)));
         let ended = tokio::time::timeout(limit, &mut run).await;
-        let nothing = || names(&target).is_empty() && names(&ledger).is_empty();
-        let begun = !names(&target).is_empty() && !names(&ledger).is_empty();
+        let entered = || names(&ledger).iter().any(|name| name != "lock");
+        let nothing = || names(&target).is_empty() && !entered();
+        let begun = !names(&target).is_empty() && entered();
         drop(run);
         if let Ok(release) = ended {
             break release.unwrap();
@@ -325,7 +326,8 @@ async fn a_dropped_run_leaves_nothing() {
     assert!(dropped, "no run was dropped while it wrote");
     let kept = format!("data-{}", release.manifest.release);
     assert_eq!(names(&target), ["manifest.json".to_owned(), kept].into());
-    assert_eq!(names(&ledger).len(), 1);
+    let entry = format!("{}.json", release.manifest.release);
+    assert_eq!(names(&ledger), ["lock".to_owned(), entry].into());
 }
 
 /// Staging of dead runs is swept, that of living ones is not; a run that fails leaves nothing.
@@ -650,7 +652,10 @@ async fn the_ledger_knows_releases_not_attempts() {
         let ledger = Ledger::new(folder.path().join("a ledger"), "a secret of 24 characters");
         Publish::to(text(&folder.path().join(name))).with_ledger(Some(ledger.unwrap()))
     };
-    let attempts = || names(&folder.path().join("a ledger")).len();
+    let attempts = || {
+        let names = names(&folder.path().join("a ledger"));
+        names.iter().filter(|name| *name != "lock").count()
+    };
     let infeasible = CALL.replace("l => 3", "l => 250");
     let said = refused(&ctx, &infeasible, to("first try")).await;
     assert!(said.contains("cannot be reached"), "{said}");
@@ -671,13 +676,8 @@ async fn the_ledger_knows_releases_not_attempts() {
         "domain => {birth_year: [1900, 2030]})",
     ] {
         let said = refused(&ctx, &format!("{roles}, {other}"), to("other")).await;
-        assert!(said.contains("other parameters"), "{other}: {said}");
+        assert!(said.contains("with other arguments"), "{other}: {said}");
     }
-    // An entry of a run that was killed: its folder is there, and has no manifest.
-    fs::remove_file(folder.path().join("first try/manifest.json")).unwrap();
-    let other = CALL.replace("l => 3", "l => 4");
-    let next = publish(&ctx, &other, to("second try")).await.unwrap();
-    assert!(next.warnings.is_empty(), "{:?}", next.warnings);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -706,7 +706,7 @@ async fn the_ledger_knows_who_was_published_before() {
     let other = CALL.replace("l => 3", "l => 4");
     let said = refused(&ctx, &other, to("3", OnOverlap::Refuse)).await;
     assert!(
-        said.contains("other parameters") && said.contains("nothing is published"),
+        said.contains("with other arguments;") && said.contains("nothing is published"),
         "{said}"
     );
     assert!(names(&folder.path().join("3")).is_empty());
@@ -721,13 +721,6 @@ async fn the_ledger_knows_who_was_published_before() {
         .await
         .unwrap();
     assert!(strangers.warnings.is_empty(), "{:?}", strangers.warnings);
-    // A run that was killed before its commit counts for nothing.
-    let target = folder.path().join("1");
-    fs::remove_file(target.join("manifest.json")).unwrap();
-    let target = folder.path().join("2");
-    fs::remove_file(target.join("manifest.json")).unwrap();
-    let third = publish(&ctx, CALL, to("6", OnOverlap::Warn)).await.unwrap();
-    assert_eq!(third.warnings.len(), 1, "{:?}", third.warnings);
     // No id is in the ledger.
     let ids = rows(&ctx, "SELECT DISTINCT patient_id FROM visits")
         .await
@@ -744,6 +737,217 @@ async fn the_ledger_knows_who_was_published_before() {
     }
     assert!(Ledger::new("x", "short").is_err());
     assert!(Ledger::new("s3://bucket/ledger", "a secret of 24 characters").is_err());
+}
+
+/// Two releases overlap if somebody is in both. One repeats the other if it has the same arguments and the same query;
+/// the tables may have other rows and other names, as they have every night.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overlap_is_a_repetition_or_refused() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    rows(
+        &ctx,
+        "CREATE TABLE tomorrow AS SELECT * FROM visits WHERE patient_id NOT LIKE '%7'",
+    )
+    .await
+    .unwrap();
+    let file = folder.path().join("tomorrow.parquet");
+    for sql in [
+        "COPY tomorrow TO 'FILE'",
+        "CREATE EXTERNAL TABLE files STORED AS PARQUET LOCATION 'FILE'",
+    ] {
+        rows(&ctx, &sql.replace("FILE", &text(&file)))
+            .await
+            .unwrap();
+    }
+    let mut number = 0;
+    let mut to = || {
+        number += 1;
+        let ledger = Ledger::new(folder.path().join("ledger"), "a secret of 24 characters");
+        let target = folder.path().join(number.to_string());
+        Publish::to(text(&target)).with_ledger(Some(ledger.unwrap()))
+    };
+    publish(&ctx, CALL, to()).await.unwrap();
+    let tables = [
+        "tomorrow",
+        "tomorrow AS t",
+        "(SELECT * FROM visits)",
+        "files",
+    ];
+    for (count, table) in tables.iter().enumerate() {
+        let same = CALL.replace("(visits", &format!("((SELECT * FROM {table})"));
+        let again = publish(&ctx, &same, to()).await;
+        let again = again.unwrap_or_else(|e| panic!("{table}: {e}"));
+        assert_eq!(again.warnings.len(), count + 1, "{table}");
+        let said = &again.warnings[0];
+        assert!(
+            said.contains("with the same arguments and the same query"),
+            "{said}"
+        );
+    }
+    for (source, arguments, how) in [
+        (
+            "(SELECT * FROM visits WHERE birth_year > 1950)",
+            "l => 3",
+            "with another query;",
+        ),
+        (
+            "(SELECT * REPLACE (birth_year / 10 AS birth_year) FROM visits)",
+            "l => 3",
+            "with another query;",
+        ),
+        (
+            "visits",
+            "l => 3, normalize => true",
+            "with other arguments;",
+        ),
+        ("visits", "l => 3, block => 90", "with other arguments;"),
+        (
+            "visits",
+            "l => 3, algorithm => 'mondrian'",
+            "with other arguments;",
+        ),
+        (
+            "(SELECT * FROM visits LIMIT 150)",
+            "l => 4",
+            "with other arguments and another query;",
+        ),
+    ] {
+        let other = CALL
+            .replace("(visits", &format!("({source}"))
+            .replace("l => 3", arguments);
+        assert_ne!(other, CALL);
+        let said = refused(&ctx, &other, to()).await;
+        assert!(
+            said.contains(how) && said.contains("nothing is published"),
+            "{said}"
+        );
+    }
+}
+
+/// What was released can have been read, whatever became of it: only whoever removes the entry makes the ledger forget.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_forgets_no_release() {
+    let ctx = visits().await;
+    let other = CALL.replace("l => 3", "l => 4");
+    let remove_folder: fn(&Folder) = |target| fs::remove_dir_all(target).unwrap();
+    let remove_manifest: fn(&Folder) =
+        |target| fs::remove_file(target.join("manifest.json")).unwrap();
+    let remove_files: fn(&Folder) = |target| {
+        let staging = names(target).into_iter().find(|n| n.starts_with("data-"));
+        fs::remove_dir_all(target.join(staging.unwrap())).unwrap();
+    };
+    for remove in [remove_folder, remove_manifest, remove_files] {
+        let folder = tempfile::tempdir().unwrap();
+        let to = |name: &str| {
+            let ledger = Ledger::new(folder.path().join("ledger"), "a secret of 24 characters");
+            Publish::to(text(&folder.path().join(name))).with_ledger(Some(ledger.unwrap()))
+        };
+        let first = publish(&ctx, CALL, to("1")).await.unwrap();
+        remove(&folder.path().join("1"));
+        let said = refused(&ctx, &other, to("2")).await;
+        assert!(
+            said.contains(&first.manifest.release) && said.contains("was made"),
+            "{said}"
+        );
+        let entry = format!("{}.json", first.manifest.release);
+        fs::remove_file(folder.path().join("ledger").join(entry)).unwrap();
+        publish(&ctx, &other, to("2")).await.unwrap();
+    }
+}
+
+/// Of runs at once that may not both publish, one does at most; those that repeat each other are both told.
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_at_once_see_each_other() {
+    let ctx = visits().await;
+    for round in 0..12 {
+        let folder = tempfile::tempdir().unwrap();
+        let to = |name: &str| {
+            let ledger = Ledger::new(folder.path().join("ledger"), "a secret of 24 characters");
+            Publish::to(text(&folder.path().join(name))).with_ledger(Some(ledger.unwrap()))
+        };
+        let second = CALL.replace("l => 3", &format!("l => {}", 3 + round % 2));
+        let (a, b) = tokio::join!(
+            publish(&ctx, CALL, to("a")),
+            publish(&ctx, &second, to("b"))
+        );
+        let entries = names(&folder.path().join("ledger"));
+        let made = [&a, &b].iter().filter(|run| run.is_ok()).count();
+        assert_eq!(
+            entries.iter().filter(|n| n.ends_with(".json")).count(),
+            made
+        );
+        assert!(
+            !entries.iter().any(|n| n.ends_with(".begun")),
+            "{entries:?}"
+        );
+        if round % 2 == 0 {
+            let warnings = a.unwrap().warnings.len() + b.unwrap().warnings.len();
+            assert_eq!(warnings, 1, "{round}");
+        } else {
+            assert_eq!(made, 1, "{round}");
+            let said = [a, b]
+                .into_iter()
+                .find_map(Result::err)
+                .unwrap()
+                .to_string();
+            assert!(said.contains("with other arguments"), "{said}");
+        }
+    }
+}
+
+/// A ledger that cannot tell who was published before publishes nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_cannot_compare_refuses() {
+    let ctx = visits().await;
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let to = |name: &str, key: &str| {
+        let ledger = Ledger::new(&ledger, key)
+            .unwrap()
+            .with_on_overlap(OnOverlap::Warn);
+        Publish::to(text(&folder.path().join(name))).with_ledger(Some(ledger))
+    };
+    let key = "a secret of 24 characters";
+    let first = publish(&ctx, CALL, to("1", key)).await.unwrap();
+    let said = refused(&ctx, CALL, to("2", "another of 24 characters")).await;
+    assert!(said.contains("written with another key"), "{said}");
+    let entry = ledger.join(format!("{}.json", first.manifest.release));
+    let honest = fs::read_to_string(&entry).unwrap();
+    let sketch = honest.find("\"sketch\":[").unwrap() + 10;
+    let digit = |at: usize| honest.as_bytes()[at].is_ascii_digit();
+    let place = (sketch..honest.len()).find(|at| digit(*at)).unwrap();
+    let other = if &honest[place..=place] == "1" {
+        "2"
+    } else {
+        "1"
+    };
+    let changed = format!("{}{other}{}", &honest[..place], &honest[place + 1..]);
+    let emptied = {
+        let end = sketch + honest[sketch..].find(']').unwrap();
+        format!("{}{}", &honest[..sketch], &honest[end..])
+    };
+    for (text, why) in [
+        (changed.as_str(), "was changed after it was written"),
+        (&emptied, "was changed after it was written"),
+        (&honest[..honest.len() / 2], "ledger: "),
+        ("", "ledger: "),
+    ] {
+        fs::write(&entry, text).unwrap();
+        let said = refused(&ctx, CALL, to("2", key)).await;
+        assert!(said.contains(why) && said.contains(".json"), "{said}");
+    }
+    fs::write(&entry, honest).unwrap();
+    let again = publish(&ctx, CALL, to("2", key)).await.unwrap();
+    assert_eq!(again.warnings.len(), 1);
+    // The entry of a run that was killed while it made its release.
+    fs::write(
+        ledger.join("0123456789abcdef0123456789abcdef.begun"),
+        "{\"rel",
+    )
+    .unwrap();
+    publish(&ctx, CALL, to("3", key)).await.unwrap();
+    assert!(!names(&ledger).iter().any(|name| name.ends_with(".begun")));
 }
 
 /// What a store does wrong.
