@@ -540,8 +540,16 @@ fn warnings_are_on_stderr() {
 fn commands_in_pages_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut pages = vec![root.join("README.md")];
-    for entry in fs::read_dir(root.join("docs")).expect("docs") {
-        pages.push(entry.expect("an entry").path());
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                pages.push(path);
+            }
+        }
     }
     let mut commands = 0;
     for page in pages

@@ -109,7 +109,7 @@ fn rooms_import_only_what_they_may() {
 
     let mut broken = vec![];
     for (room, allowed, engine) in RULES {
-        for file in sources(&src.join(room)) {
+        for file in files_below(&src.join(room), "rs") {
             // Tests may use everything.
             if file.ends_with("tests.rs") {
                 continue;
@@ -150,14 +150,14 @@ fn imports<'a>(line: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> 
     })
 }
 
-/// All Rust files below a folder.
-pub fn sources(folder: &Path) -> Vec<PathBuf> {
+/// All files below a folder whose names end so.
+pub fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut files = vec![];
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.extend(files_below(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
             files.push(path);
         }
     }

@@ -11,12 +11,13 @@ use datafusion_anonymize::verify::{
     check_sensitivity, verify,
 };
 use datafusion_anonymize::{FUNCTIONS, Form, arguments_of};
-use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+use crate::documents::page;
 
 /// A model with parameters as a user would write them.
 struct Case {
@@ -312,18 +313,14 @@ fn algorithms_form_valid_classes() {
 
 #[test]
 fn everything_has_a_page() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let functions = FUNCTIONS.iter().map(|f| f.name);
     let models = MODELS.iter().map(|m| m.name);
     let algorithms = ALGORITHMS.iter().map(|a| a.name);
     for name in functions.chain(models).chain(algorithms) {
-        let page = docs.join(format!("{name}.md"));
-        let text = std::fs::read_to_string(&page)
-            .unwrap_or_else(|_| panic!("{} is missing", page.display()));
-        assert!(text.len() > 500, "{name}.md says something");
+        assert!(page(name).len() > 500, "{name}.md says something");
     }
     for function in FUNCTIONS {
-        let text = std::fs::read_to_string(docs.join(format!("{}.md", function.name))).unwrap();
+        let text = page(function.name);
         let arguments = arguments_of(function.name).map(|a| a.name);
         let parameters =
             datafusion_anonymize::model::offered_by(function.name).flat_map(|m| m.parameters);

@@ -8,19 +8,24 @@ use datafusion::arrow::util::pretty::pretty_format_batches_with_options;
 use datafusion::common::Result;
 use datafusion::prelude::SessionContext;
 
+use crate::architecture::files_below;
 use crate::engine::with_patients;
 
+/// README and all pages below docs.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = fs::read_dir(root.join("docs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let mut pages: Vec<_> = docs
-        .filter(|p| p.extension().is_some_and(|e| e == "md"))
-        .collect();
+    let mut pages = files_below(&root.join("docs"), "md");
     pages.push(root.join("README.md"));
     pages.sort();
     pages
+}
+
+/// The text of the one page of that name, in whatever folder it is.
+pub fn page(name: &str) -> String {
+    let file = format!("{name}.md");
+    let named: Vec<PathBuf> = pages().into_iter().filter(|p| p.ends_with(&file)).collect();
+    assert_eq!(named.len(), 1, "pages {file}: {named:?}");
+    fs::read_to_string(&named[0]).unwrap()
 }
 
 /// All fenced blocks of a page: language and text.
@@ -150,7 +155,7 @@ fn tests_named_in_papers_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut code = String::new();
     for folder in ["src", "tests", "cli"] {
-        for file in crate::architecture::sources(&root.join(folder)) {
+        for file in files_below(&root.join(folder), "rs") {
             code.push_str(&fs::read_to_string(file).unwrap());
         }
     }

@@ -25,6 +25,7 @@ mod local;
 mod measure;
 mod memory;
 mod metrics;
+mod minimality;
 mod names;
 mod positions;
 mod properties;

@@ -13,6 +13,7 @@ use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
 };
 
+use crate::documents::page;
 use crate::engine::{context, printed, rows, with_patients};
 
 const PUBLISHED: &str = "CREATE TABLE published AS SELECT * FROM anonymize_eir(sample_patients(12000), \
@@ -238,11 +239,10 @@ async fn no_value_of_a_class_is_shown() {
 #[test]
 fn every_measure_has_a_page_with_its_arguments() {
     for entry in AUDITS {
-        let page = format!("{}/docs/{}.md", env!("CARGO_MANIFEST_DIR"), entry.name);
-        let text = std::fs::read_to_string(&page).unwrap_or_else(|_| panic!("{page} is missing"));
+        let text = page(entry.name);
         let arguments = entry.arguments.iter().map(|a| a.name);
         for name in arguments.chain(entry.relations.iter().map(|r| r.name)) {
-            assert!(text.contains(&format!("| `{name}` |")), "{page}: {name}");
+            assert!(text.contains(&format!("| `{name}` |")), "{}.md: {name}", entry.name);
         }
     }
 }

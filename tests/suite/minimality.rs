@@ -1,0 +1,59 @@
+//! What a reader learns who knows how classes are formed, and that the pages say it.
+
+use datafusion_anonymize::algorithm::ALGORITHMS;
+use datafusion_anonymize::{FUNCTIONS, Form, FunctionEntry};
+
+use self::attack::{Measured, Setting};
+use crate::documents::page;
+
+/// The attack of the benchmark.
+#[path = "../../benches/minimality/attack.rs"]
+mod attack;
+
+/// Every algorithm, attacked as `cargo bench --bench minimality -- --function anonymize_eir` does it.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_algorithms_tell_what_is_not_bounded() {
+    let eir = FUNCTIONS.iter().find(|f| f.name == "anonymize_eir");
+    for algorithm in ALGORITHMS {
+        let measured = Setting::default().attack(eir.unwrap(), Some(algorithm.name));
+        told(&measured.await.unwrap(), algorithm.name);
+    }
+}
+
+/// Those that have one way only, as with `--people 5 --values 3`. All others say what their algorithms leave open.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_functions_tell_what_is_not_bounded() {
+    let setting = Setting {
+        people: 5,
+        values: 3,
+        ..Setting::default()
+    };
+    let publishes = |function: &&FunctionEntry| function.form != Form::Division;
+    for function in FUNCTIONS.iter().filter(publishes) {
+        let text = page(function.name);
+        let link = "(theory/guarantees.md#how-classes-had-to-be-formed)";
+        assert!(text.contains(link), "{}.md has no link", function.name);
+        if [Form::Buckets, Form::Anatomy].contains(&function.form) {
+            let measured = setting.attack(function, None).await.unwrap();
+            told(&measured, function.name);
+        }
+    }
+}
+
+/// The page, and the page on guarantees, have the figures.
+fn told(measured: &Measured, name: &str) {
+    let Measured {
+        runs,
+        above,
+        certain,
+        disclosed,
+        ..
+    } = measured;
+    let said = format!(
+        "in {above} of {runs} tables the reader believes more than the release shows, in {certain} with certainty"
+    );
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(page(name)).contains(&said), "{name}.md: {said}");
+    let row = format!("| [`{name}`](../{name}.md) | {runs} | {above} | {certain} | {disclosed} |");
+    assert!(page("guarantees").contains(&row), "guarantees.md: {row}");
+}
