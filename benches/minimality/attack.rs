@@ -30,6 +30,9 @@ const SEXES: [&str; 8] = ["F", "F", "M", "F", "M", "M", "F", "M"];
 const DISEASES: [&str; 4] = ["Cancer", "HIV", "Flu", "Gout"];
 const KINDS: [&str; 2] = ["Grave", "Mild"];
 
+/// More are refused, because a release is compared with all of them.
+const MOST_TABLES: usize = 100_000;
+
 /// The tables that are tried, and how they are published.
 #[derive(Debug, Clone)]
 pub struct Setting {
@@ -119,7 +122,7 @@ impl Setting {
         let labels = labels.collect::<Vec<_>>().join(", ");
         let labels = format!("CREATE TABLE labels AS VALUES {labels}");
         ctx.sql(&labels).await?.collect().await?;
-        let tables = self.tables();
+        let tables = self.tables()?;
         let mut measured = Measured::default();
         let mut releases: BTreeMap<Release, Vec<&Table>> = BTreeMap::new();
         for table in &tables {
@@ -197,18 +200,21 @@ impl Setting {
     }
 
     /// All tables.
-    fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Result<Vec<Table>> {
         let sets = (1u32..1 << self.values).filter(|set| set.count_ones() as usize <= self.most);
         let sets: Vec<u32> = sets.collect();
-        (0..self.people).fold(vec![vec![]], |tables, _| {
-            let longer = |table: &Table| {
-                let table = table.clone();
-                sets.clone()
-                    .into_iter()
-                    .map(move |set| [table.clone(), vec![set]].concat())
+        if sets.len().pow(self.people as u32) > MOST_TABLES {
+            return exec_err!("these are more than {MOST_TABLES} tables");
+        }
+        let tables = (0..self.people).fold(vec![vec![]], |tables, _| {
+            let longer = |table: &Table| -> Vec<Table> {
+                sets.iter()
+                    .map(|set| [table.as_slice(), &[*set]].concat())
+                    .collect()
             };
             tables.iter().flat_map(longer).collect()
-        })
+        });
+        Ok(tables)
     }
 
     /// The records of a table.

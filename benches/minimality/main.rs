@@ -35,9 +35,9 @@ async fn main() -> Result<()> {
     let (setting, function, algorithm) = options(&arguments);
     println!("{setting:?}\n");
     println!(
-        "| function | algorithm | releases | told more | certain | people and values | share before | largest lift |"
+        "| function | algorithm | refused | releases | told more | certain | people and values | share before | largest lift |"
     );
-    println!("|{}", "---|".repeat(8));
+    println!("|{}", "---|".repeat(9));
     let wanted = |name: &str, only: &Option<String>| only.as_ref().is_none_or(|only| only == name);
     let mut left_out = vec![];
     for entry in FUNCTIONS.iter().filter(|f| wanted(f.name, &function)) {
@@ -68,7 +68,9 @@ async fn main() -> Result<()> {
             }
         }
     }
-    println!("\nNot attacked:\n\n- {}", left_out.join("\n- "));
+    if !left_out.is_empty() {
+        println!("\nNot attacked:\n\n- {}", left_out.join("\n- "));
+    }
     Ok(())
 }
 
@@ -79,8 +81,9 @@ fn row(function: &str, algorithm: Option<&str>, measured: &Measured) -> String {
         None => ("–".to_owned(), measured.lift.max(1.0)),
     };
     format!(
-        "| `{function}` | {} | {} | {} | {} | {} | {share} | {lift:.2} |",
+        "| `{function}` | {} | {} | {} | {} | {} | {} | {share} | {lift:.2} |",
         algorithm.unwrap_or("–"),
+        measured.refused,
         measured.releases,
         of_runs(measured.above),
         of_runs(measured.certain),

@@ -399,6 +399,13 @@ pub(super) const OTHER_RELEASES: (&str, &str) = (
     "another table about the same people may tell more than both do",
 );
 
+/// What every release leaves open, and an audit cannot know of a table that others made (docs/theory/guarantees.md).
+pub(super) const KNOWN_PROGRAM: (&str, &str) = (
+    "known_program",
+    "how people are divided may depend on their sensitive values: whoever knows all quasi-identifiers, the program and its \
+     parameters can conclude from it what some of them have, even with certainty",
+);
+
 /// What a release does not protect, as an audit says it.
 pub(super) fn not_protected(notes: &[(&str, &str)]) -> Vec<Measure> {
     let measure = |(name, note): &(&str, &str)| Measure {

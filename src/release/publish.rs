@@ -16,7 +16,7 @@ use super::check;
 use super::figures::Figures;
 use super::ledger::{BegunEntry, Entered, Ledger};
 use super::manifest::{Counts, FileEntry, Manifest, Roles, TableEntry, Tool};
-use super::measures::{Measuring, text};
+use super::measures::{KNOWN_PROGRAM, Measuring, not_protected, text};
 use super::place::{NotCommitted, Place, random_name};
 use super::sources;
 use super::subject::Subject;
@@ -284,10 +284,11 @@ impl Work<'_> {
         let original = original(spec, input.clone())?;
         let measuring =
             Measuring::try_new(self.state, spec, self.place, &tables, &files, original).await?;
-        let audit = match tables.twin.verify_tables(&measuring).await? {
+        let mut audit = match tables.twin.verify_tables(&measuring).await? {
             Some(measured) => measured,
             None => measuring.audit(population).await?,
         };
+        audit.extend(not_protected(&[KNOWN_PROGRAM]));
         let mut counts = Counts::new(hidden_below(&self.call.spec)?, &summary);
         // Classes that show the same values are one.
         let classes = audit.iter().find(|m| m.measure == "classes");

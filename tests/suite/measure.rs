@@ -242,7 +242,11 @@ fn every_measure_has_a_page_with_its_arguments() {
         let text = page(entry.name);
         let arguments = entry.arguments.iter().map(|a| a.name);
         for name in arguments.chain(entry.relations.iter().map(|r| r.name)) {
-            assert!(text.contains(&format!("| `{name}` |")), "{}.md: {name}", entry.name);
+            assert!(
+                text.contains(&format!("| `{name}` |")),
+                "{}.md: {name}",
+                entry.name
+            );
         }
     }
 }
