@@ -16,7 +16,8 @@ mod attack;
 async fn pages_of_algorithms_tell_what_is_not_bounded() {
     let eir = FUNCTIONS.iter().find(|f| f.name == "anonymize_eir");
     for algorithm in ALGORITHMS {
-        let measured = Setting::default().attack(eir.unwrap(), Some(algorithm.name));
+        let setting = Setting::default();
+        let measured = setting.attack(eir.unwrap(), Some(algorithm.name));
         told(&measured.await.unwrap(), algorithm.name);
     }
 }
