@@ -90,7 +90,7 @@ async fn columns_may_have_any_name() {
             let calls = calls.filter(|(call, _)| (call + at + nth) % some == 0);
             for (number, call) in calls {
                 // Names of columns that this function adds.
-                if number >= 4 && number <= 5 && ["gid", "individuals"].contains(name) {
+                if (4..=5).contains(&number) && ["gid", "individuals"].contains(name) {
                     continue;
                 }
                 let call = call
