@@ -8,6 +8,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "../../tests/suite/files.rs"]
+#[allow(clippy::unwrap_used)] // a test that cannot read the pages has failed
+mod files;
+
 const SAMPLE: &str = "sample_patients(individuals => 300, seed => 1)";
 
 #[test]
@@ -539,24 +543,11 @@ fn warnings_are_on_stderr() {
 #[test]
 fn commands_in_pages_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut pages = vec![root.join("README.md")];
-    let mut folders = vec![root.join("docs")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                pages.push(path);
-            }
-        }
-    }
+    let mut pages = files::below(&root.join("docs"), "md");
+    pages.push(root.join("README.md"));
     let mut commands = 0;
-    for page in pages
-        .iter()
-        .filter(|p| p.extension().is_some_and(|e| e == "md"))
-    {
-        let text = fs::read_to_string(page).expect("a page");
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("a page");
         for block in text.split("```sh\n").skip(1) {
             let block = block.split("```").next().unwrap_or_default();
             if !block.contains("anonymize ") || block.contains("cargo test") {

@@ -1,165 +1,316 @@
 //! Which room may call which.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Rooms with what they may import of the crate, and whether they may know DataFusion beyond Arrow.
-const RULES: &[(&str, &[&str], bool)] = &[
-    ("table", &[], false),
-    ("model", &["parallel", "table"], false),
-    ("algorithm", &["model", "parallel", "table"], false),
-    (
-        "anatomize",
-        &["algorithm", "coding", "model", "table"],
-        false,
-    ),
-    (
-        "fingerprint",
-        &["algorithm", "model", "parallel", "table"],
-        false,
-    ),
-    (
-        "personalized",
-        &["algorithm", "model", "parallel", "table"],
-        false,
-    ),
-    ("verify", &[], false),
-    ("generalized", &[], false),
-    ("estimate", &["generalized"], false),
-    ("coding", &["parallel", "table"], false),
-    (
-        "spec",
-        &[
-            "algorithm",
-            "anatomize",
-            "coding",
-            "error",
-            "model",
-            "table",
-        ],
-        true,
-    ),
-    ("metric", &["generalized"], false),
-    ("measure", &["verify"], false),
-    ("logical", &["error", "measure", "spec"], true),
-    (
-        "physical",
-        &[
-            "algorithm",
-            "anatomize",
-            "coding",
-            "error",
-            "fingerprint",
-            "generalized",
-            "measure",
-            "metric",
-            "model",
-            "parallel",
-            "personalized",
-            "spec",
-            "table",
-            "verify",
-        ],
-        true,
-    ),
-    (
-        "release",
-        &[
-            "coding", "logical", "measure", "physical", "spec", "table", "verify",
-        ],
-        true,
-    ),
-    ("planner", &["logical", "physical", "release", "spec"], true),
-    ("codec", &["logical", "measure", "physical", "spec"], true),
-    (
-        "functions",
-        &[
-            "algorithm",
-            "coding",
-            "error",
-            "estimate",
-            "fingerprint",
-            "generalized",
-            "logical",
-            "measure",
-            "model",
-            "personalized",
-            "release",
-            "spec",
-            "table",
-        ],
-        true,
-    ),
-];
+use crate::files;
 
-#[test]
-fn rooms_import_only_what_they_may() {
-    let src = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut rooms = vec![];
-    for entry in fs::read_dir(&src).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            rooms.push(path.file_name().unwrap().to_str().unwrap().to_owned());
-        }
-    }
-    rooms.sort();
-    let mut ruled: Vec<_> = RULES.iter().map(|(room, ..)| (*room).to_owned()).collect();
-    ruled.sort();
-    assert_eq!(rooms, ruled, "every room has a rule");
+/// One room in a line: a folder or file below `src`, what it knows of DataFusion (`arrow`: Arrow and nothing else, `engine`:
+/// all), and the rooms that it may use besides itself, all of which stand above it. The longest prefix of a path decides to
+/// which room it belongs, so a folder in a room can be a room of its own; then it has to be named wherever it is used, also
+/// by the room around it.
+const ROOMS: &str = "
+    parallel      arrow
+    repeatable    arrow
+    table         arrow
+    model         arrow   parallel table
+    algorithm     arrow   model parallel table
+    coding        arrow   parallel table
+    anatomize     arrow   algorithm coding model table
+    fingerprint   arrow   algorithm model parallel table
+    personalized  arrow   algorithm model table
+    verify        arrow
+    measure       arrow   verify
+    generalized   arrow
+    metric        arrow   generalized
+    estimate      arrow   generalized
+    error         engine
+    spec          engine  algorithm anatomize coding error model table
+    logical       engine  measure spec
+    physical      engine  algorithm anatomize coding error fingerprint generalized measure metric model parallel personalized
+                          spec table verify
+    release       engine  coding logical measure physical spec verify
+    planner       engine  logical physical release spec
+    codec         engine  logical measure physical spec
+    functions     engine  algorithm coding error estimate fingerprint generalized logical measure model personalized release
+                          spec table
+    register      engine  functions planner spec
+";
 
-    let mut broken = vec![];
-    for (room, allowed, engine) in RULES {
-        for file in files_below(&src.join(room), "rs") {
-            // Tests may use everything.
-            if file.ends_with("tests.rs") {
-                continue;
-            }
-            let text = fs::read_to_string(&file).unwrap();
-            let code = text.split("#[cfg(test)]").next().unwrap();
-            for (number, line) in code.lines().enumerate() {
-                if line.trim_start().starts_with("//") {
-                    continue;
-                }
-                // Of rooms only their tests can use `repeatable`: it is not there otherwise.
-                let foreign = imports(line, "crate::").any(|module| {
-                    module != *room && !allowed.contains(&module) && module != "repeatable"
-                });
-                let engine_use = imports(line, "datafusion::").any(|m| m != "arrow") && !engine;
-                if foreign || engine_use {
-                    broken.push(format!(
-                        "{}:{}: {}",
-                        file.display(),
-                        number + 1,
-                        line.trim()
-                    ));
-                }
-            }
-        }
-    }
-    assert!(broken.is_empty(), "{}", broken.join("\n"));
+/// A room: its path, whether it may know all of DataFusion, and what it may use.
+struct Room {
+    path: Vec<&'static str>,
+    engine: bool,
+    uses: Vec<&'static str>,
 }
 
-/// The first segments of all paths in a line that start with `prefix`.
-fn imports<'a>(line: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-    line.match_indices(prefix).map(move |(at, _)| {
-        let rest = &line[at + prefix.len()..];
-        let end = rest
-            .find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(rest.len());
-        &rest[..end]
+impl Room {
+    fn name(&self) -> String {
+        self.path.join("/")
+    }
+}
+
+fn rooms(table: &'static str) -> Vec<Room> {
+    let mut rooms: Vec<Room> = vec![];
+    for line in table.lines() {
+        let mut words = line.split_whitespace().peekable();
+        // A line that begins far to the right goes on with the room before.
+        if let Some(room) = rooms
+            .last_mut()
+            .filter(|_| line.starts_with(&" ".repeat(20)))
+        {
+            room.uses.extend(words);
+        } else if words.peek().is_some() {
+            let path = words.next().unwrap().split('/').collect();
+            let engine = match words.next() {
+                Some("arrow") => false,
+                Some("engine") => true,
+                other => panic!("{line}: {other:?} is neither arrow nor engine"),
+            };
+            let uses = words.collect();
+            rooms.push(Room { path, engine, uses });
+        }
+    }
+    rooms
+}
+
+/// The room that a path of the crate belongs to.
+fn room_of<'a>(rooms: &'a [Room], path: &[String]) -> Option<&'a Room> {
+    let own = rooms.iter().filter(|room| {
+        room.path.len() <= path.len() && room.path.iter().zip(path).all(|(a, b)| a == b)
+    });
+    own.max_by_key(|room| room.path.len())
+}
+
+/// What in a file of the crate breaks a rule. `module` is the path of the file's module.
+fn broken(rooms: &[Room], module: &[String], text: &str) -> Vec<String> {
+    let Some(room) = room_of(rooms, module) else {
+        return vec![format!("{} is in no room", module.join("/"))];
+    };
+    let code = production(text);
+    let mut broken = vec![];
+    for path in paths(&code, "crate").chain(paths(&code, "super")) {
+        let used = absolute(module, &path.segments);
+        let allowed = room_of(rooms, &used).is_some_and(|other| {
+            other.path == room.path || room.uses.contains(&other.name().as_str())
+        });
+        if !allowed {
+            let (line, path) = (path.line, path.segments.join("::"));
+            let used = used.join("::");
+            broken.push(format!("line {line}: {path} is crate::{used}"));
+        }
+    }
+    for path in paths(&code, "datafusion").filter(|_| !room.engine) {
+        if path.segments.get(1).is_none_or(|module| module != "arrow") {
+            let (line, path) = (path.line, path.segments.join("::"));
+            broken.push(format!("line {line}: {path} is more than Arrow"));
+        }
+    }
+    broken
+}
+
+/// The code that is not only there for tests, without comments that have a line of their own.
+fn production(text: &str) -> String {
+    let code = text.split("#[cfg(test)]").next().unwrap();
+    let lines = code.lines().map(|line| match line.trim_start() {
+        comment if comment.starts_with("//") => "",
+        _ => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A path as it is written.
+struct Written {
+    line: usize,
+    segments: Vec<String>,
+}
+
+/// All paths that begin with a word; `crate::{a, b::c}` are two.
+fn paths<'a>(code: &'a str, first: &'a str) -> impl Iterator<Item = Written> + 'a {
+    code.match_indices(first).flat_map(move |(at, _)| {
+        let (before, rest) = (&code[..at], &code[at + first.len()..]);
+        let inner = before.ends_with(|c: char| is_word(c) || c == ':');
+        let mut found = vec![];
+        // pub(in crate::a) shows something to others, and uses nothing.
+        if !inner && rest.starts_with("::") && !before.ends_with("pub(in ") {
+            branches(&code[at..], &[], &mut found);
+        }
+        let line = 1 + before.matches('\n').count();
+        let found = found.into_iter();
+        found.map(move |segments| Written { line, segments })
     })
 }
 
-/// All files below a folder whose names end so.
-pub fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut files = vec![];
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path, extension));
-        } else if path.extension().is_some_and(|e| e == extension) {
-            files.push(path);
+/// Adds the paths of a tree such as `a::{b, c::d}`, and returns what follows it.
+fn branches<'a>(code: &'a str, before: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
+    let code = code.trim_start();
+    if let Some(mut rest) = code.strip_prefix('{') {
+        loop {
+            rest = rest.trim_start();
+            if let Some(rest) = rest.strip_prefix('}') {
+                return rest;
+            }
+            let after = branches(rest, before, found).trim_start();
+            // What is not written as `use` trees are has no more branches.
+            rest = match after.strip_prefix(',') {
+                Some(next) => next,
+                None if after.starts_with('}') => after,
+                None => return after,
+            };
         }
     }
-    files
+    let end = code.find(|c| !is_word(c)).unwrap_or(code.len());
+    let (word, rest) = code.split_at(end);
+    let path = [before, &[word.to_owned()]].concat();
+    match rest.strip_prefix("::") {
+        Some(next) if next.starts_with(|c| is_word(c) || c == '{') => branches(next, &path, found),
+        _ => {
+            found.push(path);
+            // `x as y` and `*` end a branch like any other.
+            rest.trim_start_matches(|c: char| !"{},;\n".contains(c))
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// A path from the root of the crate.
+fn absolute(module: &[String], written: &[String]) -> Vec<String> {
+    if written[0] == "crate" {
+        return written[1..].to_vec();
+    }
+    let up = written.iter().take_while(|word| *word == "super").count();
+    let kept = &module[..module.len().saturating_sub(up)];
+    [kept, &written[up..]].concat()
+}
+
+/// The path of the module in a file.
+fn module_of(src: &Path, file: &Path) -> Vec<String> {
+    let path = file.strip_prefix(src).unwrap().with_extension("");
+    let mut module: Vec<String> = path
+        .iter()
+        .map(|word| word.to_str().unwrap().to_owned())
+        .collect();
+    module.pop_if(|last| last == "mod");
+    module
+}
+
+#[test]
+fn rooms_import_only_what_they_may() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let rooms = rooms(ROOMS);
+    for (place, room) in rooms.iter().enumerate() {
+        let path = src.join(room.name());
+        let exists = path.is_dir() || path.with_extension("rs").is_file();
+        assert!(exists, "there is no {}", room.name());
+        for other in &room.uses {
+            let above = rooms[..place].iter().any(|r| r.name() == *other);
+            assert!(above, "{other} does not stand above {}", room.name());
+        }
+    }
+    let mut all = vec![];
+    for file in files::below(&src, "rs") {
+        // Tests may use everything, and the root names everything.
+        if file.ends_with("tests.rs") || file == src.join("lib.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        for fault in broken(&rooms, &module_of(&src, &file), &text) {
+            all.push(format!("{}: {fault}", file.display()));
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// The rules on made-up files of a made-up crate.
+#[test]
+fn rules_can_be_broken() {
+    let rooms = rooms(
+        "
+        table        arrow
+        model        arrow   table
+        system/sets  arrow   table
+        system       engine  model
+                             system/sets
+        ",
+    );
+    let broken = |module: &str, text: &str| {
+        let module: Vec<String> = module.split('/').map(str::to_owned).collect();
+        broken(&rooms, &module, text).join("\n")
+    };
+    // Itself, and what it may use, in all ways of writing.
+    for (module, text) in [
+        ("model/ir", "use super::Model;\nuse crate::table::Block;"),
+        ("model", "use super::table::{Block, Cut as C, coding::*};"),
+        ("system/sets/rmr", "use super::super::super::table::Block;"),
+        ("system/sets/rmr", "use super::step;\nuse crate::table;"),
+        (
+            "system/learn",
+            "use super::sets::Step;\nuse datafusion::common::Result;",
+        ),
+        (
+            "table",
+            "use datafusion::arrow::{array::ArrayRef, ipc};\npub(in crate::system) fn f() {}",
+        ),
+        (
+            "table",
+            "// use crate::model::Model;\n#[cfg(test)]\nmod tests { use crate::model::Model; }",
+        ),
+    ] {
+        assert_eq!(broken(module, text), "", "{module}: {text}");
+    }
+    for (module, text, said) in [
+        (
+            "table/block",
+            "\nuse crate::model::Model;",
+            "line 2: crate::model::Model is crate::model::Model",
+        ),
+        (
+            "table/block",
+            "use super::super::model::Model;",
+            "line 1: super::super::model::Model is crate::model::Model",
+        ),
+        (
+            "table/block",
+            "fn f() { super::super::model::f::<u8>() }",
+            "line 1: super::super::model::f is crate::model::f",
+        ),
+        (
+            "model/ir",
+            "use crate::{\n table::{A, coding::B},\n system::sets::{\n C, D},\n};",
+            "line 1: crate::system::sets::C is \
+          crate::system::sets::C\nline 1: crate::system::sets::D is crate::system::sets::D",
+        ),
+        // A room in a room is not the room around it, whichever uses the other.
+        (
+            "system/sets/rmr",
+            "use super::super::Spec;",
+            "line 1: super::super::Spec is crate::system::Spec",
+        ),
+        (
+            "system/sets",
+            "use super::Spec;",
+            "line 1: super::Spec is crate::system::Spec",
+        ),
+        (
+            "table",
+            "use crate::Spec;",
+            "line 1: crate::Spec is crate::Spec",
+        ),
+        ("tables", "", "tables is in no room"),
+        (
+            "table",
+            "use datafusion::{arrow::array, common::Result};",
+            "line 1: datafusion::common::Result is more than Arrow",
+        ),
+        (
+            "table",
+            "fn f() -> datafusion::common::Result<()> {",
+            "line 1: datafusion::common::Result is more than Arrow",
+        ),
+    ] {
+        assert_eq!(broken(module, text), said, "{module}: {text}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Every SQL in README and docs runs as printed.
+//! Every SQL in README and docs runs as printed, and what pages point to is there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,30 @@ use datafusion::arrow::util::pretty::pretty_format_batches_with_options;
 use datafusion::common::Result;
 use datafusion::prelude::SessionContext;
 
-use crate::architecture::files_below;
 use crate::engine::with_patients;
+use crate::files;
 
-/// README and all pages below docs.
+/// All pages, also those in folders of the documentation.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages = files_below(&root.join("docs"), "md");
-    pages.push(root.join("README.md"));
-    pages.sort();
+    let mut pages = files::below(&root.join("docs"), "md");
+    for page in ["CONTRIBUTING.md", "README.md"] {
+        pages.push(root.join(page));
+    }
     pages
 }
 
-/// The text of the one page of that name, in whatever folder it is.
+/// The text of the page of that name, in whichever folder of the documentation it is.
 pub fn page(name: &str) -> String {
     let file = format!("{name}.md");
-    let named: Vec<PathBuf> = pages().into_iter().filter(|p| p.ends_with(&file)).collect();
-    assert_eq!(named.len(), 1, "pages {file}: {named:?}");
-    fs::read_to_string(&named[0]).unwrap()
+    let named: Vec<_> = pages()
+        .into_iter()
+        .filter(|page| page.ends_with(&file))
+        .collect();
+    let [page] = &named[..] else {
+        panic!("there must be one page {file}, not {named:?}");
+    };
+    fs::read_to_string(page).unwrap()
 }
 
 /// All fenced blocks of a page: language and text.
@@ -54,11 +60,11 @@ fn blocks(page: &str) -> Vec<(String, String)> {
 async fn sql_in_pages_runs() {
     let folder = tempfile::tempdir().unwrap();
     let (mut statements, mut tables) = (0, 0);
-    for page in pages() {
-        let text = fs::read_to_string(&page).unwrap();
+    for (number, page) in pages().iter().enumerate() {
+        let text = fs::read_to_string(page).unwrap();
         // A session per page; files go to a folder of their own.
         let ctx = with_patients().await;
-        let target = folder.path().join(page.file_stem().unwrap());
+        let target = folder.path().join(number.to_string());
         let blocks = blocks(&text);
         for (i, (_, block)) in blocks
             .iter()
@@ -155,11 +161,11 @@ fn tests_named_in_papers_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut code = String::new();
     for folder in ["src", "tests", "cli"] {
-        for file in files_below(&root.join(folder), "rs") {
+        for file in files::below(&root.join(folder), "rs") {
             code.push_str(&fs::read_to_string(file).unwrap());
         }
     }
-    let papers = fs::read_to_string(root.join("docs/papers.md")).unwrap();
+    let papers = page("papers");
     let mut named = 0;
     for paragraph in papers.split("**Test:**").skip(1) {
         let paragraph = paragraph.split("\n\n").next().unwrap();
@@ -174,4 +180,90 @@ fn tests_named_in_papers_exist() {
         }
     }
     assert!(named > 20, "only {named} tests are named");
+}
+
+/// Files and folders of the project in a text: words that begin with one of its folders. `a/{b,c}.rs` are two.
+fn named<'a>(text: &'a str, folders: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    let end = |c: char| !(c.is_ascii_alphanumeric() || "_-./*{},".contains(c));
+    let words = text
+        .split(end)
+        .map(|word| word.trim_end_matches(['.', ',']));
+    let words = words.filter(|word| {
+        let folder = word.split_once('/').map(|(folder, _)| folder);
+        folder.is_some_and(|folder| folders.contains(&folder))
+    });
+    words.flat_map(|word| match word.split_once('{') {
+        Some((before, rest)) => {
+            let (inner, after) = rest.split_once('}').unwrap_or((rest, ""));
+            let all = inner.split(',').map(|one| format!("{before}{one}{after}"));
+            all.collect()
+        }
+        None => vec![word.to_owned()],
+    })
+}
+
+/// Whether there is such a file or folder. The last part of the path may have a `*`, for anything.
+fn exists(root: &Path, path: &str) -> bool {
+    let Some((before, after)) = path.split_once('*') else {
+        return root.join(path).exists();
+    };
+    let (folder, begin) = before.rsplit_once('/').unwrap();
+    let names = fs::read_dir(root.join(folder)).into_iter().flatten();
+    let mut names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.any(|name| {
+        name.strip_prefix(begin)
+            .is_some_and(|rest| rest.ends_with(after))
+    })
+}
+
+/// Pages name files of the source, and the source names pages: all of them exist.
+#[test]
+fn named_files_exist() {
+    const FOLDERS: &[&str] = &["benches", "cli", "docs", "sql", "src", "tests"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut in_pages, mut in_code, mut missing) = (0, 0, vec![]);
+    let mut look = |file: &Path, folders: &[&str]| {
+        let text = fs::read_to_string(file).unwrap();
+        let mut count = 0;
+        for path in named(&text, folders) {
+            count += 1;
+            if !exists(root, &path) {
+                missing.push(format!("{}: {path}", file.display()));
+            }
+        }
+        count
+    };
+    for page in pages() {
+        in_pages += look(&page, FOLDERS);
+    }
+    for folder in ["benches", "cli/src", "src"] {
+        for extension in ["py", "rs"] {
+            for file in files::below(&root.join(folder), extension) {
+                in_code += look(&file, &["docs"]);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert!(in_pages > 200, "only {in_pages} paths are in pages");
+    assert!(in_code > 50, "only {in_code} paths are in code");
+}
+
+#[test]
+fn missing_files_are_seen() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text =
+        "see `src/{lib,error}.rs`, (tests/suite/no.rs) and src/lib*, not /src/x or other/src.";
+    let found: Vec<_> = named(text, &["src", "tests"]).collect();
+    let there: Vec<_> = found.iter().map(|path| exists(root, path)).collect();
+    assert_eq!(
+        found,
+        [
+            "src/lib.rs",
+            "src/error.rs",
+            "tests/suite/no.rs",
+            "src/lib*"
+        ]
+    );
+    assert_eq!(there, [true, true, false, true]);
+    assert!(!exists(root, "src/nothing*.rs"));
 }

@@ -15,6 +15,7 @@ mod documents;
 mod engine;
 mod errors;
 mod estimate;
+mod files;
 mod fingerprints;
 mod hidden;
 mod hosts;
