@@ -17,6 +17,7 @@ mod errors;
 mod estimate;
 mod files;
 mod fingerprints;
+mod golden;
 mod hidden;
 mod hosts;
 mod index;
