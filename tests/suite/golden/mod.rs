@@ -17,6 +17,7 @@
 //! recorded.
 
 mod calls;
+mod measured;
 mod published;
 mod record;
 
