@@ -18,6 +18,7 @@
 
 mod calls;
 mod measured;
+mod plans;
 mod published;
 mod record;
 
