@@ -21,6 +21,7 @@ mod measured;
 mod plans;
 mod published;
 mod record;
+mod releases;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
