@@ -18,6 +18,7 @@
 
 mod calls;
 mod measured;
+mod messages;
 mod plans;
 mod published;
 mod record;
