@@ -23,6 +23,7 @@ mod plans;
 mod published;
 mod record;
 mod releases;
+mod surface;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
