@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+mod golden;
+
 #[path = "../../tests/suite/files.rs"]
 #[allow(clippy::unwrap_used)] // a test that cannot read the pages has failed
 mod files;
@@ -625,6 +627,21 @@ fn stderr(output: &Output) -> String {
 #[test]
 fn help_of_audit() {
     insta::assert_snapshot!(stdout(&anonymize(&["audit", "--help"])));
+}
+
+#[test]
+fn help_of_run() {
+    insta::assert_snapshot!(stdout(&anonymize(&["run", "--help"])));
+}
+
+#[test]
+fn help_of_plan() {
+    insta::assert_snapshot!(stdout(&anonymize(&["plan", "--help"])));
+}
+
+#[test]
+fn help_of_init() {
+    insta::assert_snapshot!(stdout(&anonymize(&["init", "--help"])));
 }
 
 #[test]
