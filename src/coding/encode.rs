@@ -362,6 +362,17 @@ pub fn value_ranks(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64)
     Ok((numbers.placed(&ranks), look_alikes))
 }
 
+/// Ranks of which values that look alike share the smallest.
+pub fn one_rank(ranks: &[u32], values: &ArrayRef) -> Result<Vec<u32>, ArrowError> {
+    let (codes, _) = value_ranks(values, true)?;
+    let mut smallest: HashMap<u32, u32> = HashMap::new();
+    for (code, rank) in codes.iter().zip(ranks) {
+        let own = smallest.entry(*code).or_insert(*rank);
+        *own = *rank.min(own);
+    }
+    Ok(codes.iter().map(|code| smallest[code]).collect())
+}
+
 /// The form in which two spellings of one value agree: by way of capitals, as two small letters may have the same one.
 fn fold(text: &str) -> String {
     let composed: String = text.nfkc().collect();
