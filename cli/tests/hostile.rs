@@ -394,11 +394,15 @@ fn names_stay_names_from_the_job_to_the_report() {
     }
 
     // What is printed about columns, and of a name that is not there.
+    let manifest = fs::read(at("as md/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let published = manifest["files"][0]["path"].as_str().unwrap();
+    let published = format!("as md/{published}");
     let qi = format!("{AGE},{SEX},{YEAR}");
     let compare = [
         "compare",
         table,
-        "as md",
+        published.as_str(),
         "--id",
         "individual",
         "--original-id",
@@ -410,7 +414,7 @@ fn names_stay_names_from_the_job_to_the_report() {
     assert!(said.contains("age \\u{1b}[31m") && !acts(&said), "{said}");
     let audit = [
         "audit",
-        "as md",
+        published.as_str(),
         "--id",
         "individual",
         "--qi",
