@@ -373,13 +373,11 @@ pub fn one_rank(ranks: &[u32], values: &ArrayRef) -> Result<Vec<u32>, ArrowError
     Ok(codes.iter().map(|code| smallest[code]).collect())
 }
 
-/// The form in which two spellings of one value agree: by way of capitals, as two small letters may have the same one.
+/// The form in which two spellings of one value agree. By way of capitals, as two small letters may have the same one, and of
+/// small letters before, as a letter and its capital may have another one (ß and ẞ have SS).
 fn fold(text: &str) -> String {
     let composed: String = text.nfkc().collect();
-    composed
-        .to_uppercase()
-        .to_lowercase()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    let letters = composed.to_lowercase().to_uppercase().to_lowercase();
+    let letters: String = letters.nfkc().collect();
+    letters.split_whitespace().collect::<Vec<_>>().join(" ")
 }

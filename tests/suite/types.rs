@@ -287,6 +287,61 @@ async fn normalize_holds_beside_the_sensitive_column() {
     );
 }
 
+/// A letter and its capital, also where they have other numbers of characters, and whatever the form of either.
+#[tokio::test(flavor = "multi_thread")]
+async fn capitals_are_spellings() {
+    let ctx = people().await;
+    for [one, other] in [
+        ["weiß", "WEISS"],
+        ["weiß", "WEIẞ"],
+        ["weiss", "WEIẞ"],
+        ["οδος", "ΟΔΟΣ"],
+        ["e\u{301}", "É"],
+        ["ΐ", "Ϊ\u{301}"],
+        ["ﬁx", "FIX"],
+        ["a b", " A\u{3000}\tB"],
+    ] {
+        let call = |normalize: bool| {
+            format!(
+                "SELECT * FROM anonymize_eir((SELECT pid, age, CASE WHEN disease = 'HIV' THEN '{one}' ELSE '{other}' END AS disease \
+                 FROM people), id => pid, qi => [age], sensitive => disease, l => 2, normalize => {normalize})"
+            )
+        };
+        rows(&ctx, &call(false)).await.unwrap();
+        let said = rows(&ctx, &call(true))
+            .await
+            .expect_err(one)
+            .strip_backtrace();
+        assert!(said.contains("cannot be reached"), "{one}: {said}");
+    }
+}
+
+/// Whether bytes are spellings of a text is not known.
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_are_not_normalized() {
+    let ctx = people().await;
+    for bytes in [
+        "Binary",
+        "LargeBinary",
+        "BinaryView",
+        "Dictionary(Int8, Binary)",
+    ] {
+        let source = format!(
+            "(SELECT pid, age, arrow_cast(arrow_cast(disease, 'Binary'), '{bytes}') AS disease FROM people)"
+        );
+        for (function, model) in OF_ONE_DISEASE {
+            let call = format!(
+                "SELECT * FROM {function}({source}, id => pid, qi => [age], sensitive => disease, {model}, normalize => true)"
+            );
+            let said = rows(&ctx, &call).await.expect_err(&call).strip_backtrace();
+            assert!(
+                said.contains("normalize cannot be used for column 'disease'"),
+                "{said}"
+            );
+        }
+    }
+}
+
 /// What is published is the value as it was, also where its spellings count as one.
 #[tokio::test(flavor = "multi_thread")]
 async fn buckets_hold_values_as_they_were() {
