@@ -168,7 +168,7 @@ mod tests {
                 if let LogicalPlan::Extension(extension) = node {
                     let node = extension.node.as_any().downcast_ref::<AnonymizeNode>();
                     let node = node.unwrap();
-                    found = Some(Subject::of(node.spec(), &extension.node.inputs()[0])?);
+                    found = Some(Subject::of(node.spec(), extension.node.inputs()[0])?);
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
