@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, UInt64Type};
+use datafusion_anonymize::release::{real_path, table_with, visible};
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;
-use crate::job::identifier;
+use crate::job::{identifier, toml_text};
 use crate::measure::quoted;
 use crate::output::{Output, end_at_interrupt};
 use crate::session::{Limits, session};
@@ -32,7 +33,7 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Result<(), Failure> {
     end_at_interrupt()?;
-    let columns = look(&args.file).await?;
+    let columns = look(&args.file, args.output.as_deref()).await?;
     let job = job(&args.file, &columns);
     match &args.output {
         None => write!(Output, "{job}")?,
@@ -71,7 +72,8 @@ enum Role {
     Unknown,
 }
 
-async fn look(file: &str) -> Result<Vec<Column>, Failure> {
+/// Looks at a table; refuses to write into it.
+async fn look(file: &str, output: Option<&Path>) -> Result<Vec<Column>, Failure> {
     let limits = Limits {
         batch_size: None,
         memory_bytes: None,
@@ -82,13 +84,23 @@ async fn look(file: &str) -> Result<Vec<Column>, Failure> {
     let (context, _) = session(&limits).await?;
     let table = quoted(file);
     let frame = context.sql(&format!("SELECT * FROM {table}")).await?;
+    if let Some(output) = output
+        && table_with(frame.logical_plan(), &real_path(output)?)?.is_some()
+    {
+        return Err("--output lies in the table; name a file elsewhere".into());
+    }
     let fields = frame.schema().fields().clone();
     let mut columns = vec![];
     for field in fields.iter() {
         let name = identifier(field.name());
+        // Lists and structs cannot be counted as texts.
+        let different = match field.data_type().is_nested() {
+            true => "0".to_owned(),
+            false => format!("approx_distinct(CAST({name} AS VARCHAR))"),
+        };
         let sql = format!(
             "SELECT CAST(count(*) AS BIGINT UNSIGNED), CAST(count({name}) AS BIGINT UNSIGNED), \
-             CAST(approx_distinct(CAST({name} AS VARCHAR)) AS BIGINT UNSIGNED) FROM {table}"
+             CAST({different} AS BIGINT UNSIGNED) FROM {table}"
         );
         let counts = context.sql(&sql).await?.collect().await?;
         let count = |at: usize| {
@@ -145,9 +157,15 @@ impl Column {
             Role::Sensitive => "  looks sensitive",
             Role::Unknown => "",
         };
+        // Types name the fields of structs.
+        let (name, data_type) = (visible(&self.name), self.data_type.to_string());
+        let different = match self.data_type.is_nested() {
+            true => String::new(),
+            false => format!(", about {} different values", self.distinct),
+        };
         format!(
-            "#   {:<24} {}, about {} different values{missing}{looks}\n",
-            self.name, self.data_type, self.distinct
+            "#   {name:<24} {}{different}{missing}{looks}\n",
+            visible(&data_type)
         )
     }
 }
@@ -233,9 +251,8 @@ const SENSITIVE: &[&str] = &[
 
 fn job(file: &str, columns: &[Column]) -> String {
     let of = |role: Role| {
-        let names = columns.iter().filter(|c| c.role() == role);
-        let names: Vec<_> = names.map(|c| format!("{:?}", c.name)).collect();
-        names.join(", ")
+        let columns = columns.iter().filter(|c| c.role() == role);
+        columns.map(|c| toml_text(&c.name)).collect::<Vec<_>>()
     };
     let listed: String = columns.iter().map(Column::line).collect();
     let (id, qi, sensitive) = (
@@ -243,7 +260,10 @@ fn job(file: &str, columns: &[Column]) -> String {
         of(Role::QuasiIdentifier),
         of(Role::Sensitive),
     );
-    let first = |names: &str| names.split(", ").next().unwrap_or_default().to_owned();
+    let first = |names: &[String]| names.first().cloned().unwrap_or_default();
+    let table = toml_text(file);
+    let (first_id, first_sensitive) = (first(&id), first(&sensitive));
+    let [id, qi, sensitive] = [id, qi, sensitive].map(|names| names.join(", "));
     format!(
         r#"# A job for 'anonymize run'. Every key is described in docs/job.md.
 #
@@ -255,14 +275,14 @@ fn job(file: &str, columns: &[Column]) -> String {
 target = "release"
 
 [input]
-table = {file:?}
+table = {table}
 
 [publish]
 function = "anonymize_eir"
 
 # Who is who: one column whose values tell individuals apart. Becomes a random pseudonym.
 # Candidates: {id}
-# id = {}
+# id = {first_id}
 
 # What others may know about a person: all of it, whether or not it seems harmless alone. Generalized.
 # Candidates: {qi}
@@ -270,7 +290,7 @@ function = "anonymize_eir"
 
 # What they must not learn about a person. Published as it is.
 # Candidates: {sensitive}
-# sensitive = {}
+# sensitive = [{first_sensitive}]
 
 # How many different sensitive values must stay possible. More is safer and loses more detail:
 # 'anonymize plan' shows how much.
@@ -281,9 +301,7 @@ l = 3
 [report]
 # file = "report.html"   # for you, not for the recipients
 format = "html"
-"#,
-        first(&id),
-        first(&sensitive),
+"#
     )
 }
 

@@ -7,17 +7,21 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::prelude::SessionContext;
 use datafusion_anonymize::FUNCTIONS;
-use datafusion_anonymize::release::{Ledger, OnOverlap, Publish, ReportFormat};
+use datafusion_anonymize::release::{
+    Ledger, OnOverlap, Publish, ReportFormat, real_path, table_with,
+};
 use datafusion_cli::pool_type::PoolType;
 use toml::{Table, Value};
 
 use crate::Failure;
 use crate::measure::quoted;
 use crate::session::Limits;
+use crate::written::Written;
 use keys::{Keys, nearest};
-pub use value::sql;
+pub use value::{sql, toml_text};
 
 /// What a job says.
 #[derive(Debug)]
@@ -151,6 +155,54 @@ impl Job {
         }
     }
 
+    /// Refuses a file of the publisher that would be in the release, in the ledger, or among what the job reads.
+    pub async fn keep_apart(
+        &self,
+        context: &SessionContext,
+        job: &Path,
+        written: &Written,
+    ) -> Result<(), Failure> {
+        let (option, path) = (written.option(), written.path());
+        let refused = |what: &str| Err(format!("{option} {what}; name a file elsewhere").into());
+        if real_path(job)? == path {
+            return refused("is the job itself");
+        }
+        let overlaps =
+            |other: &Path| real_path(other).map(|o| path.starts_with(&o) || o.starts_with(path));
+        if let Some(target) = local_folder(&self.target)
+            && overlaps(&target)?
+        {
+            return refused("lies in the target: it is for the publisher, and would be published");
+        }
+        if let Some((folder, ..)) = &self.ledger
+            && overlaps(folder)?
+        {
+            return refused("lies in the ledger");
+        }
+        for query in self.read_by() {
+            // What cannot be read is told when it is to be read.
+            if let Ok(frame) = context.sql(&query).await
+                && table_with(frame.logical_plan(), path)?.is_some()
+            {
+                return refused("lies in a table that the job reads");
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that the job may read, as SQL.
+    fn read_by(&self) -> Vec<String> {
+        let inputs = self.inputs.iter().map(|(name, _)| identifier(name));
+        let queries = self.population.iter().map(|p| format!("({})", p.query));
+        let mut tables: Vec<String> = inputs.chain(queries).collect();
+        tables.push(format!("({})", self.query()));
+        let files = ["hierarchy", "categories"].map(|name| self.arguments.get(name));
+        let files = files.into_iter().flatten().flat_map(value::texts);
+        tables.extend(files.map(quoted));
+        let query = |table| format!("SELECT * FROM {table}");
+        tables.into_iter().map(query).collect()
+    }
+
     /// The call of the function over a relation, as SQL.
     pub fn call(&self, relation: &str, arguments: &Table) -> Result<String, Failure> {
         let mut call = format!("SELECT * FROM {}({relation}", identifier(&self.function));
@@ -197,6 +249,17 @@ impl Report {
             format,
         }
     }
+}
+
+/// The folder of this machine that a target names.
+fn local_folder(target: &str) -> Option<PathBuf> {
+    let target = target.trim_end_matches('/');
+    let named = !target.trim().is_empty();
+    let url = ListingTableUrl::parse(format!("{target}/"))
+        .ok()
+        .filter(|_| named)?;
+    let local = url.scheme() == "file";
+    local.then(|| url.get_url().to_file_path().ok()).flatten()
 }
 
 /// Refuses a function that does not anonymize, with the nearest that does.
@@ -320,7 +383,8 @@ fn set(table: &mut Table, setting: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Replaces `${NAME}` by the environment variable of that name. What it holds is shown in no message.
+/// Replaces `${NAME}` by the environment variable of that name, and `$${` by `${`. What a variable holds is shown in no
+/// message.
 fn expand(table: &mut Table, path: &str) -> Result<(), Failure> {
     for (key, value) in table.iter_mut() {
         let path = if path.is_empty() {
@@ -348,6 +412,12 @@ fn expanded(text: &str, path: &str) -> Result<String, Failure> {
     let mut whole = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
+        if let Some(before) = before.strip_suffix('$') {
+            whole += before;
+            whole += "${";
+            rest = after;
+            continue;
+        }
         let (name, tail) = after
             .split_once('}')
             .ok_or_else(|| format!("{path}: '${{' without '}}'"))?;
@@ -429,5 +499,6 @@ mod tests {
             expanded("a${PATH}b", "x").unwrap(),
             format!("a{}b", env::var("PATH").unwrap())
         );
+        assert_eq!(expanded("$5 $${PATH}$", "x").unwrap(), "$5 ${PATH}$");
     }
 }

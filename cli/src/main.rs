@@ -19,11 +19,13 @@ mod sql;
 mod statements;
 mod stores;
 mod temporary;
+mod written;
 
 use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use datafusion_anonymize::release::visible_lines;
 use log::Level;
 
 /// Why a command ended without doing its work; printed as it is.
@@ -93,7 +95,7 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nobody is left to tell if this fails.
-            let _ = writeln!(stderr(), "error: {failure}");
+            let _ = writeln!(stderr(), "error: {}", visible_lines(&failure.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -113,7 +115,7 @@ fn show_warnings() {
                 Level::Warn => "warning".to_owned(),
                 other => other.as_str().to_lowercase(),
             };
-            writeln!(f, "{level}: {}", record.args())
+            writeln!(f, "{level}: {}", visible_lines(&record.args().to_string()))
         })
         .init();
 }

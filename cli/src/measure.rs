@@ -5,6 +5,7 @@ use std::io::Write;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Float64Type;
+use datafusion_anonymize::release::visible;
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;
@@ -219,10 +220,10 @@ fn print_table(rows: &[Row]) -> Result<(), Failure> {
                 &row.group
             };
             let space = if at == 0 { "" } else { "\n" };
-            writeln!(Output, "{space}{heading}")?;
+            writeln!(Output, "{space}{}", visible(heading))?;
         }
         let value = shown(row.value);
-        let (measure, note) = (&row.measure, &row.note);
+        let (measure, note) = (&row.measure, visible(&row.note));
         writeln!(Output, "  {measure:<measures$}  {value:>values$}  {note}")?;
     }
     Ok(())

@@ -1,26 +1,44 @@
 //! Standard output and the ways in which others end the program: a closed pipe, Ctrl-C and other signals.
 
-use std::io::{self, Write, stdout};
+use std::io::{self, IsTerminal, Write, stdout};
 use std::process::exit;
+use std::str;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use datafusion_anonymize::release::remove_unfinished;
+use datafusion_anonymize::release::{remove_unfinished, visible_lines};
 
 use crate::{progress, temporary};
 
 /// Standard output. Ends the program, as the signal would in C, when the reader has gone: the default
-/// of Rust's `println!` is a panic.
+/// of Rust's `println!` is a panic. What would act on a terminal is escaped on one.
 #[derive(Debug)]
 pub struct Output;
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        end_if_closed(stdout().write(bytes))
+        let mut stdout = stdout();
+        if !stdout.is_terminal() {
+            return end_if_closed(stdout.write(bytes));
+        }
+        let (shown, taken) = for_terminal(bytes);
+        end_if_closed(stdout.write_all(&shown).map(|()| taken))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         end_if_closed(stdout().flush())
+    }
+}
+
+/// What a terminal is shown of some bytes, and of how many of them: a character may be cut off at their end.
+fn for_terminal(bytes: &[u8]) -> (Vec<u8>, usize) {
+    let valid = match str::from_utf8(bytes) {
+        Ok(text) => text.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    match str::from_utf8(&bytes[..valid]) {
+        Ok(text) if valid > 0 => (visible_lines(text).into_bytes(), valid),
+        _ => (bytes[..1.min(bytes.len())].to_vec(), 1.min(bytes.len())),
     }
 }
 
@@ -95,4 +113,19 @@ async fn signal(interrupt: bool) -> io::Result<i32> {
         std::future::pending::<()>().await;
     }
     tokio::signal::ctrl_c().await.map(|()| 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_not_acted_upon() {
+        let bytes = "ä\u{1b}[2J\tb\n".as_bytes();
+        let shown = "ä\\u{1b}[2J\tb\n".as_bytes().to_vec();
+        assert_eq!(for_terminal(bytes), (shown, bytes.len()));
+        assert_eq!(for_terminal(&bytes[1..]), (bytes[1..2].to_vec(), 1));
+        assert_eq!(for_terminal(b"a\xc3"), (b"a".to_vec(), 1));
+        assert_eq!(for_terminal(b""), (vec![], 0));
+    }
 }

@@ -2,7 +2,6 @@
 
 mod plot;
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -22,6 +21,7 @@ use crate::measure::{list, quoted};
 use crate::output::{Output, end_at_interrupt};
 use crate::progress::Progress;
 use crate::run::open;
+use crate::written::Written;
 
 /// See what a job would cost, on a sample, before anything is published.
 ///
@@ -81,7 +81,12 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Some(vary) => given(vary)?,
         None => around(&job.arguments)?,
     };
+    let stem = args.job.file_stem().map(|s| s.to_string_lossy());
+    let file = args.plot.clone();
+    let file = file.unwrap_or_else(|| format!("{}.plan.svg", stem.unwrap_or_default()).into());
+    let written = Written::at("--plot", &file, plot::begins)?;
     let context = open(&job).await?;
+    job.keep_apart(&context, &args.job, &written).await?;
     let progress = Progress::start("planning");
     let individuals = sample(&context, &job, args.sample).await?;
     let mut outcomes = vec![];
@@ -98,19 +103,11 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     }
     drop(progress);
     print(&job, &parameter, &outcomes, individuals)?;
-    let stem = args
-        .job
-        .file_stem()
-        .map(|s| s.to_string_lossy().into_owned());
-    let file = args
-        .plot
-        .unwrap_or_else(|| format!("{}.plan.svg", stem.unwrap_or_default()).into());
     let axis = match form(&job.function) {
         Some(Form::Anatomy) => "median error of count queries",
         _ => "information loss",
     };
-    fs::write(&file, plot::svg(&parameter, axis, &outcomes))
-        .map_err(|e| format!("cannot write '{}': {e}", file.display()))?;
+    written.write(&plot::svg(&parameter, axis, &outcomes))?;
     writeln!(Output, "\nplot  {}", file.display())?;
     if outcomes.iter().all(|outcome| outcome.figures.is_err()) {
         return Err("none of these values can be reached on the sample".into());

@@ -1,19 +1,17 @@
 //! `anonymize run`: a job from its inputs to a verified release.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::release::{Figures, MANIFEST, Release, ReportFormat};
-use tempfile::NamedTempFile;
+use datafusion_anonymize::release::{MANIFEST, Release, ReportFormat};
 
 use crate::Failure;
 use crate::job::{Job, Report};
 use crate::output::{Output, end_at_interrupt};
 use crate::progress::Progress;
 use crate::session::session;
-use crate::temporary::file_in;
+use crate::written::Written;
 
 /// Publish what a job file says: written, read again, verified, and visible at once or not at all.
 ///
@@ -62,10 +60,13 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         let stem = args.job.file_stem().map(|s| s.to_string_lossy());
         job.report = Some(Report::default_for(&stem.unwrap_or_default(), format));
     }
+    let written = |report: &Report| Written::at("report.file", &report.file, ReportFormat::begins);
+    let written = job.report.as_ref().map(written).transpose()?;
     let context = open(&job).await?;
-    // A report that cannot be written is known before anything is published, and no file lies there meanwhile.
-    if let Some(report) = &job.report {
-        staged(&report.file)?;
+    // A report that cannot be written is known before anything is published.
+    if let Some(written) = &written {
+        job.keep_apart(&context, &args.job, written).await?;
+        written.try_folder()?;
     }
     let progress = Progress::start("publishing");
     let call = job.call(&format!("({})", job.query()), &job.arguments)?;
@@ -76,21 +77,14 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         log::warn!("{warning}");
     }
     say(&release)?;
-    if let (Some(report), Some(figures)) = (&job.report, &release.figures) {
-        write(report, figures).map_err(|e| {
+    if let (Some(report), Some(written), Some(figures)) = (&job.report, &written, &release.figures)
+    {
+        let text = figures.report(report.format)?;
+        written.write(&text).map_err(|e| {
             format!("the release is published, but its report cannot be written: {e}")
         })?;
         writeln!(Output, "report    {}", report.file.display())?;
     }
-    Ok(())
-}
-
-/// Writes a report, which is there as a whole or not at all.
-fn write(report: &Report, figures: &Figures) -> Result<(), Failure> {
-    let text = figures.report(report.format)?;
-    let mut staged = staged(&report.file)?;
-    staged.write_all(text.as_bytes())?;
-    staged.persist(&report.file)?;
     Ok(())
 }
 
@@ -103,14 +97,6 @@ pub async fn open(job: &Job) -> Result<SessionContext, Failure> {
     }
     job.register(&context).await?;
     Ok(context)
-}
-
-/// A file beside the one that is to be written.
-fn staged(file: &Path) -> Result<NamedTempFile, Failure> {
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let made = fs::create_dir_all(folder).and_then(|()| file_in(folder));
-    made.map_err(|e| format!("cannot write the report '{}': {e}", file.display()).into())
 }
 
 fn say(release: &Release) -> Result<(), Failure> {

@@ -280,7 +280,10 @@ fn what_is_wrong_with_a_job_is_said_before_anything_is_written() {
         ("publish.function=anonymize_eri", "anonymize_eri"),
         ("publish.qi=['sxe']", "sxe"),
         ("input.patients=missing.parquet", "missing.parquet"),
-        ("report.file=job.toml/r.html", "cannot write the report"),
+        (
+            "report.file=job.toml/r.html",
+            "report.file cannot be written",
+        ),
         ("ledger.folder=l", "ledger.key is missing"),
         ("publish.l=399", "cannot be reached"),
     ] {

@@ -8,6 +8,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 
+use super::encode::value_ranks;
 use super::key::{canonical, rows};
 use crate::table::{Categories, NULL_CODE};
 
@@ -57,6 +58,17 @@ impl ColumnCategories {
             categories: categories.len(),
             of,
         })
+    }
+
+    /// Whether two spellings of one value are in different categories.
+    pub fn divides_spellings(&self) -> Result<bool, String> {
+        let (codes, _) = value_ranks(&self.values, true).map_err(|e| e.to_string())?;
+        let mut of = HashMap::new();
+        let mut pairs = codes.iter().zip(&self.category);
+        Ok(pairs.any(|(code, category)| {
+            of.insert(code, category)
+                .is_some_and(|known| known != category)
+        }))
     }
 
     /// The category of each value; [`NULL_CODE`] if it is missing or has none.

@@ -362,13 +362,22 @@ pub fn value_ranks(values: &ArrayRef, normalize: bool) -> Result<(Vec<u32>, u64)
     Ok((numbers.placed(&ranks), look_alikes))
 }
 
-/// The form in which two spellings of one value agree: by way of capitals, as two small letters may have the same one.
+/// Ranks of which values that look alike share the smallest.
+pub fn one_rank(ranks: &[u32], values: &ArrayRef) -> Result<Vec<u32>, ArrowError> {
+    let (codes, _) = value_ranks(values, true)?;
+    let mut smallest: HashMap<u32, u32> = HashMap::new();
+    for (code, rank) in codes.iter().zip(ranks) {
+        let own = smallest.entry(*code).or_insert(*rank);
+        *own = *rank.min(own);
+    }
+    Ok(codes.iter().map(|code| smallest[code]).collect())
+}
+
+/// The form in which two spellings of one value agree. By way of capitals, as two small letters may have the same one, and of
+/// small letters before, as a letter and its capital may have another one (ß and ẞ have SS).
 fn fold(text: &str) -> String {
     let composed: String = text.nfkc().collect();
-    composed
-        .to_uppercase()
-        .to_lowercase()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    let letters = composed.to_lowercase().to_uppercase().to_lowercase();
+    let letters: String = letters.nfkc().collect();
+    letters.split_whitespace().collect::<Vec<_>>().join(" ")
 }

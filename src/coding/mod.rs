@@ -16,7 +16,7 @@ mod scale;
 
 pub use categories::ColumnCategories;
 pub use domain::{Domain, Domains};
-pub use encode::{EncodedBlock, Individuals, QiColumn, own_values, value_ranks};
+pub use encode::{EncodedBlock, Individuals, QiColumn, one_rank, own_values, value_ranks};
 pub use generalize::interval_fields;
 pub(crate) use key::rows;
 pub use key::{Key, Keys, Kind, canonical, without_nan};

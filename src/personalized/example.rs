@@ -54,7 +54,11 @@ pub(super) fn ranks(values: &[u32]) -> Vec<u32> {
 
 pub(super) fn secret(flags: &[u8], rule: Rule) -> Option<Wishes> {
     let secret = flags.iter().map(|flag| *flag == 1).collect();
-    Some(Wishes { secret, rule })
+    Some(Wishes {
+        secret,
+        ranks: None,
+        rule,
+    })
 }
 
 pub(super) fn diversity(l: u32) -> Rule {
@@ -125,6 +129,7 @@ pub(super) fn random(rng: &mut ChaCha20Rng, most: usize) -> People {
             &age,
             Some(Wishes {
                 secret: age_secret,
+                ranks: None,
                 rule: age_rule,
             }),
         ),
@@ -133,6 +138,7 @@ pub(super) fn random(rng: &mut ChaCha20Rng, most: usize) -> People {
             &job,
             Some(Wishes {
                 secret: job_secret,
+                ranks: None,
                 rule: job_rule,
             }),
         ),

@@ -38,6 +38,8 @@ pub struct QiColumn<'a> {
 pub struct Wishes {
     /// Whether each individual keeps its value secret. Never published.
     pub secret: Vec<bool>,
+    /// The ranks by which buckets tell values apart, if not by those of the column: spellings of one value share a rank.
+    pub ranks: Option<Vec<u32>>,
     /// What the buckets of the secret values must satisfy.
     pub rule: Rule,
 }
@@ -108,8 +110,8 @@ enum Measure {
 #[derive(Debug, Clone)]
 pub(super) struct Secret {
     pub attribute: Attribute,
-    /// For sensitive columns; those of semi-sensitive ones stand in their [`Column`].
-    ranks: Vec<u32>,
+    /// None where they are those of the [`Column`].
+    ranks: Option<Vec<u32>>,
     /// For semi-sensitive columns.
     pub flags: Option<Vec<bool>>,
     pub rule: Rule,
@@ -134,11 +136,12 @@ impl People {
             if let Some(wishes) = column.wishes {
                 let secret = Secret {
                     attribute: Attribute::QuasiIdentifier(at),
-                    ranks: vec![],
+                    ranks: wishes.ranks,
                     flags: Some(wishes.secret),
                     rule: wishes.rule,
                 };
-                secret.check(individuals, &column.ranks)?;
+                let ranks = secret.ranks.as_ref().unwrap_or(&column.ranks);
+                secret.check(individuals, ranks)?;
                 secrets.push(secret);
             }
             let values = column.values.as_ref();
@@ -150,12 +153,15 @@ impl People {
         for (at, column) in sensitive.into_iter().enumerate() {
             let secret = Secret {
                 attribute: Attribute::Sensitive(at),
-                ranks: column.ranks,
+                ranks: None,
                 flags: None,
                 rule: column.rule,
             };
-            secret.check(individuals, &secret.ranks)?;
-            secrets.push(secret);
+            secret.check(individuals, &column.ranks)?;
+            secrets.push(Secret {
+                ranks: Some(column.ranks),
+                ..secret
+            });
         }
         Ok(Self {
             individuals,
@@ -187,9 +193,11 @@ impl People {
 
     /// The ranks of an attribute with secret values, by its place in [`People::attributes`].
     pub fn ranks(&self, attribute: usize) -> &[u32] {
-        match self.secrets[attribute].attribute {
-            Attribute::QuasiIdentifier(column) => &self.columns[column].ranks,
-            Attribute::Sensitive(_) => &self.secrets[attribute].ranks,
+        let secret = &self.secrets[attribute];
+        match (&secret.ranks, secret.attribute) {
+            (Some(ranks), _) => ranks,
+            (None, Attribute::QuasiIdentifier(column)) => &self.columns[column].ranks,
+            (None, Attribute::Sensitive(_)) => &[],
         }
     }
 

@@ -754,6 +754,7 @@ fn part_of(people: &People, members: &[u32]) -> People {
                 let all = wishes(people, place);
                 members.iter().map(|m| all[*m as usize]).collect()
             },
+            ranks: None,
             rule: people.secrets()[place].rule.clone(),
         });
         let codes: Vec<u32> = members.iter().map(|m| code_of(column, *m)).collect();

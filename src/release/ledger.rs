@@ -118,6 +118,11 @@ impl Ledger {
         self
     }
 
+    /// Where it is.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Compares the ids of a release with those of all that were made or are being made, and enters it.
     pub(super) async fn enter(
         &self,

@@ -99,7 +99,7 @@ impl LocalTwin {
             // How near a bucket is to all of them can be told of all of them only.
             let whole = matches!(attribute.rule, BucketRule::Closeness { .. });
             let (rule, detached) = (attribute.rule, self.detached);
-            let one_spelling = self.normalize && !attribute.shown;
+            let one_spelling = self.normalize;
             let verify = move |rows: RecordBatch| verify_part(&rows, rule, detached, one_spelling);
             verify_parts(measuring, &sql, whole, Arc::new(verify)).await?;
         }

@@ -25,6 +25,7 @@ mod manifest;
 mod measures;
 mod node;
 mod parts;
+mod paths;
 mod place;
 mod publish;
 mod report;
@@ -43,6 +44,8 @@ pub use manifest::{
     Count, Counts, FileEntry, Loss, MANIFEST, Manifest, Measure, Roles, TableEntry, Tool, Truth,
 };
 pub use node::PublishNode;
+pub use paths::real_path;
 pub use publish::{Publish, Release};
-pub use report::ReportFormat;
+pub use report::{ReportFormat, visible, visible_lines};
+pub use sources::table_with;
 pub use unfinished::remove_unfinished;

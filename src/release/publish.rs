@@ -140,7 +140,7 @@ impl Publish {
         let state = &with_ids_in_place(state);
         let runtime = state.runtime_env();
         let place = Place::find(runtime, &self.target)?;
-        sources::check(state, &place, &call.input).await?;
+        sources::check(state, &place, self.ledger.as_ref(), &call.input).await?;
         place.prepare().await?;
         let staging = place.begin(random_name()?).await?;
         let work = Work {

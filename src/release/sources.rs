@@ -11,7 +11,9 @@ use datafusion::object_store::path::Path;
 use datafusion::object_store::{ObjectMeta, ObjectStore};
 use futures::{StreamExt, TryStreamExt};
 
+use super::ledger::Ledger;
 use super::manifest::{MANIFEST, Manifest};
+use super::paths;
 use super::place::{Place, read};
 use super::writer::WRITER;
 
@@ -26,19 +28,37 @@ struct Source {
     parquet: bool,
 }
 
-/// Refuses an input that is a release, that lies in the target, or that the target would become a part of.
-pub(super) async fn check(state: &SessionState, place: &Place, input: &LogicalPlan) -> Result<()> {
+/// Refuses an input that is a release, that lies in the target, or that the target would become a part of. The same for a
+/// ledger, which is no place for a release, either.
+pub(super) async fn check(
+    state: &SessionState,
+    place: &Place,
+    ledger: Option<&Ledger>,
+    input: &LogicalPlan,
+) -> Result<()> {
+    let target = paths::real(place.url())?;
+    let ledger = ledger.map(|ledger| paths::real_path(ledger.folder()));
+    let ledger = ledger.transpose()?;
+    if let (Some(target), Some(ledger)) = (&target, &ledger)
+        && paths::overlap(target, ledger)
+    {
+        return Err(plan_datafusion_err!(
+            "publish: the target and the ledger lie in each other; name a target elsewhere"
+        ));
+    }
     for source in sources(input)? {
         let url = &source.url;
-        if url.object_store() == place.url().object_store() {
-            let target = place.url().prefix();
-            // A pattern takes only some of what lies below it.
-            let published = place.path_of("data-0/part-0.parquet");
-            if url.prefix().prefix_matches(target) || url.contains(&published, false) {
-                return Err(plan_datafusion_err!(
-                    "publish: the target and the input '{url}' lie in each other; name a target elsewhere"
-                ));
-            }
+        if source.meets(place, target.as_deref())? {
+            return Err(plan_datafusion_err!(
+                "publish: the target and the input '{url}' lie in each other; name a target elsewhere"
+            ));
+        }
+        if let Some(ledger) = &ledger
+            && paths::holds(url, &ledger.join("lock"))?
+        {
+            return Err(plan_datafusion_err!(
+                "publish: the ledger lies in the input '{url}'; name a folder elsewhere"
+            ));
         }
         let store = state.runtime_env().object_store(url)?;
         if has_manifest(store.as_ref(), url).await || source.is_ours(state, store.as_ref()).await? {
@@ -49,6 +69,20 @@ pub(super) async fn check(state: &SessionState, place: &Place, input: &LogicalPl
         }
     }
     Ok(())
+}
+
+/// The table below a plan that a file at this path of this machine is part of, or would become part of, links followed.
+///
+/// # Errors
+///
+/// If a path cannot be resolved.
+pub fn table_with(plan: &LogicalPlan, file: &std::path::Path) -> Result<Option<ListingTableUrl>> {
+    for source in sources(plan)? {
+        if paths::holds(&source.url, file)? {
+            return Ok(Some(source.url));
+        }
+    }
+    Ok(None)
 }
 
 /// Where the tables below a plan have their files.
@@ -89,6 +123,20 @@ async fn has_manifest(store: &dyn ObjectStore, url: &ListingTableUrl) -> bool {
 }
 
 impl Source {
+    /// Whether it lies in the target, or what is published there would become a part of it.
+    fn meets(&self, place: &Place, target: Option<&std::path::Path>) -> Result<bool> {
+        let published = "data-0/part-0.parquet";
+        let Some(target) = target else {
+            let same_store = self.url.object_store() == place.url().object_store();
+            let inside = self.url.prefix().prefix_matches(place.url().prefix());
+            return Ok(
+                same_store && (inside || self.url.contains(&place.path_of(published), false))
+            );
+        };
+        let inside = paths::real(&self.url)?.is_some_and(|input| input.starts_with(target));
+        Ok(inside || paths::holds(&self.url, &target.join(published))?)
+    }
+
     /// Whether one of the files was written by `publish`, wherever it lies now: their footers say so. The engine has read
     /// them for the schema already, and keeps them.
     async fn is_ours(&self, state: &SessionState, store: &dyn ObjectStore) -> Result<bool> {

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result, exec_datafusion_err};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::datasource::source_as_provider;
+use datafusion::functions_table::generate_series::GenerateSeriesTable;
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use serde::Serialize;
 
 use super::publish::{changes_nothing, parameters};
@@ -92,7 +94,11 @@ fn query(plan: &LogicalPlan) -> Result<String> {
                 let names: Vec<&str> = names.map(|field| field.name().as_str()).collect();
                 let filters = scan.filters.iter().cloned().map(without_tables);
                 let filters: Vec<Expr> = filters.collect::<Result<_>>()?;
-                format!("Read: {names:?} {filters:?} {:?}", scan.fetch)
+                format!(
+                    "Read: {names:?} {filters:?} {:?}{}",
+                    scan.fetch,
+                    series(scan)
+                )
             }
             node => {
                 let bare = node.clone().map_expressions(|expression| {
@@ -105,6 +111,16 @@ fn query(plan: &LogicalPlan) -> Result<String> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(steps)
+}
+
+/// The numbers of a series, which are a part of the query and no table.
+fn series(scan: &TableScan) -> String {
+    let provider = source_as_provider(&scan.source).ok();
+    let series = provider.and_then(|provider| {
+        let series = provider.downcast_ref::<GenerateSeriesTable>()?;
+        Some(format!(" {series:?}"))
+    });
+    series.unwrap_or_default()
 }
 
 /// An expression over columns without the names of their tables.
@@ -152,7 +168,7 @@ mod tests {
                 if let LogicalPlan::Extension(extension) = node {
                     let node = extension.node.as_any().downcast_ref::<AnonymizeNode>();
                     let node = node.unwrap();
-                    found = Some(Subject::of(node.spec(), &extension.node.inputs()[0])?);
+                    found = Some(Subject::of(node.spec(), extension.node.inputs()[0])?);
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
@@ -203,6 +219,8 @@ mod tests {
             "(SELECT * FROM people UNION ALL SELECT * FROM others)".to_owned(),
             "(SELECT people.* FROM people JOIN others ON people.pid = others.pid)".to_owned(),
             "(SELECT people.* FROM people LEFT JOIN others ON people.pid = others.pid)".to_owned(),
+            "(SELECT people.* FROM people JOIN range(0, 40) AS r ON age = r.value)".to_owned(),
+            "(SELECT people.* FROM people JOIN range(0, 41) AS r ON age = r.value)".to_owned(),
         ] {
             let other = of(&other).await;
             assert!(!different.contains(&other), "{other}");

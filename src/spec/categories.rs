@@ -17,6 +17,13 @@ pub(crate) fn column_categories(
             return Ok(None);
         };
         let read = ColumnCategories::try_new(categories, field.data_type());
+        let read = read.and_then(|read| match spec.normalize && read.divides_spellings()? {
+            true => Err(
+                "have spellings of one value in two categories, while normalize counts them as one"
+                    .to_owned(),
+            ),
+            false => Ok(read),
+        });
         read.map(Some).map_err(|reason| {
             error::argument(
                 spec.function(),

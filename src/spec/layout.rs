@@ -426,6 +426,14 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
                 format!("cannot be column '{name}' of type {from}; allowed are {ALLOWED}"),
             ));
         };
+        // Bytes may be texts: files that do not say so are read as binary.
+        let bytes = matches!(to, DataType::Binary | DataType::FixedSizeBinary(_));
+        if spec.normalize && role == "sensitive" && bytes {
+            let message = format!(
+                "cannot be used for column '{name}' of type {from}; cast it to text in a subquery"
+            );
+            return Err(error::argument(function, "normalize", message));
+        }
         let to = match spec.hierarchies().get(name) {
             Some(levels) if ["qi", "sensitive"].contains(&role) => {
                 if let Err(reason) = Ladder::try_new(levels, &to) {

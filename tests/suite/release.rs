@@ -289,6 +289,17 @@ async fn releases_and_the_target_itself_are_no_inputs() {
         let said = refused(&ctx, &inside, Publish::to(text(&target))).await;
         assert!(said.contains("lie in each other"), "{said}");
     }
+    // Also where a link leads there, to the input or from it.
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&source, &link).unwrap();
+        let through = CALL.replace("visits", &format!("'{}/'", link.display()));
+        for (call, target) in [(&inside, &link), (&through, &source)] {
+            let said = refused(&ctx, call, Publish::to(text(&target.join("out")))).await;
+            assert!(said.contains("lie in each other"), "{said}");
+        }
+    }
     let beside = Publish::to(text(&folder.path().join("source-out")));
     publish(&ctx, &inside, beside).await.unwrap();
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use datafusion_anonymize::release::visible;
+
 use super::Outcome;
 
 const WIDTH: f64 = 640.0;
@@ -10,6 +12,15 @@ const LEFT: f64 = 64.0;
 const BOTTOM: f64 = 52.0;
 const TOP: f64 = 40.0;
 const RIGHT: f64 = 30.0;
+
+/// How every plot begins.
+const BEGINNING: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 420\" width=\"640\" height=\"420\" \
+     font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#1b2733\"><title>Privacy and utility</title>";
+
+/// Whether the beginning of a file is that of a plot.
+pub fn begins(file: &[u8]) -> bool {
+    file.starts_with(BEGINNING.as_bytes())
+}
 
 /// Average risk to the right, loss upwards, under the name `axis`: the nearer to the lower left corner, the better.
 pub fn svg(parameter: &str, axis: &str, outcomes: &[Outcome]) -> String {
@@ -30,9 +41,7 @@ pub fn svg(parameter: &str, axis: &str, outcomes: &[Outcome]) -> String {
     let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * value / risk;
     let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / loss;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#1b2733\">\
-         <title>Privacy and utility</title><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\
+        "{BEGINNING}<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\
          <text x=\"{LEFT}\" y=\"22\" font-size=\"14\" font-weight=\"600\">Privacy and utility by {}: lower left is better</text>",
         escaped(parameter)
     );
@@ -86,7 +95,8 @@ pub fn svg(parameter: &str, axis: &str, outcomes: &[Outcome]) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
+    visible(text)
+        .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }

@@ -24,8 +24,8 @@ use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
 use super::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
 use crate::coding::{
-    EncodedBlock, Individuals, LocalCell, LocalGroup, LocalRows, exact_values, publish_groups,
-    value_ranks,
+    EncodedBlock, Individuals, LocalCell, LocalGroup, LocalRows, exact_values, one_rank,
+    publish_groups, value_ranks,
 };
 use crate::error;
 use crate::model::{Infeasible, Value};
@@ -237,23 +237,30 @@ impl BucketWork {
         } = &self.context;
         let flags = spec.sensitive().len() + spec.keep().len();
         let columns = encoded.block.quasi_identifiers().iter().enumerate();
+        let ladders = layout.ladders();
         let columns = crew.each(columns.collect(), |(column, values)| {
             let mut attributes = self.requirement.attributes.iter().enumerate();
             let secret = attributes.find(|(_, a)| a.qi == Some(column));
+            let ranks = encoded.ranks(column);
             let wishes = secret.map(|(at, attribute)| {
                 // Missing flags became true before the records were gathered.
                 let secret = individuals.records.column(flags + at).as_boolean();
-                Wishes {
+                let exact =
+                    || exact_values(individuals.qi[column].values(), ladders[column].as_ref());
+                let spelled = spec.normalize.then(|| one_rank(&ranks, &exact()));
+                Ok::<_, ArrowError>(Wishes {
                     secret: secret.values().iter().collect(),
+                    ranks: spelled.transpose()?,
                     rule: rule(&attribute.rule, layout.is_ordered(column)),
-                }
+                })
             });
-            QiColumn {
+            Ok::<_, ArrowError>(QiColumn {
                 values: Cow::Borrowed(values),
-                ranks: encoded.ranks(column),
-                wishes,
-            }
+                ranks,
+                wishes: wishes.transpose()?,
+            })
         });
+        let columns = columns.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut sensitive = vec![];
         let mut look_alikes = 0;
         let attributes = &self.requirement.attributes[self.semi_sensitive()..];
@@ -340,6 +347,10 @@ impl BucketWork {
         // The bucket of each individual, and the values of the buckets.
         let local = |columns: &AttributeColumns| {
             let (bid, value) = (&columns.bid, &columns.bucketized);
+            let value = &match self.context.spec.normalize {
+                true => verify::one_spelling(value)?,
+                false => Arc::clone(value),
+            };
             Ok::<_, ArrowError>(match columns.individuals.as_slice() {
                 // Permuted: each row holds one value of a bucket.
                 [] => {
@@ -386,15 +397,7 @@ impl BucketWork {
         for (at, attribute) in attributes.iter().enumerate() {
             if attribute.qi.is_none() {
                 let nothing = new_null_array(published[at].bucketized.data_type(), people);
-                let mut column = column(nothing, at);
-                if let Some(table) = column
-                    .table
-                    .as_mut()
-                    .filter(|_| self.context.spec.normalize)
-                {
-                    table.value = verify::one_spelling(&table.value)?;
-                }
-                sensitive.push(column);
+                sensitive.push(column(nothing, at));
             }
             rules.push(checked_rule(&self.context.layout, attribute)?);
         }
@@ -509,12 +512,15 @@ impl Attribute<'_> {
         order.sort_unstable_by_key(|bucket| self.ids[*bucket]);
         let (mut at, mut bids, mut individuals) = (vec![None; who.len()], vec![], vec![]);
         let mut members = vec![];
+        // Each value as it is, also where its spellings count as one.
+        let (exact, _) = value_ranks(&self.values, false)?;
+        let exact = |member: &u32| exact[*member as usize];
         for bucket in order {
             members.clear();
             members.extend_from_slice(self.buckets.members(bucket));
             let rank = |member: &u32| self.ranks[*member as usize];
-            members.sort_unstable_by_key(|member| (rank(member), *member));
-            for same in members.chunk_by(|a, b| rank(a) == rank(b)) {
+            members.sort_unstable_by_key(|member| (rank(member), exact(member), *member));
+            for same in members.chunk_by(|a, b| exact(a) == exact(b)) {
                 at.push(Some(same[0]));
                 bids.push(self.ids[bucket]);
                 individuals.push(same.len() as u64);

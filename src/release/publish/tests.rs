@@ -162,3 +162,41 @@ async fn changed_sub_tables_are_refused() {
         assert!(said.contains(TRUTH), "{change}: {said}");
     }
 }
+
+/// Spellings of one value stand where there were several values: to be seen from the written bytes by whoever knows that
+/// they count as one.
+#[tokio::test(flavor = "multi_thread")]
+async fn spellings_of_one_value_are_refused() {
+    let spelled = |column: &str, place: &str| {
+        let number = format!("row_number() OVER (PARTITION BY {place} ORDER BY individual) % 4");
+        format!(
+            "SELECT * REPLACE (CASE WHEN {column} IS NULL THEN NULL ELSE CASE {number} WHEN 0 THEN 'd1' WHEN 1 THEN 'D1' \
+             WHEN 2 THEN 'd1 ' ELSE 'Ｄ1' END END AS {column}) FROM honest"
+        )
+    };
+    let classes = [
+        "anonymize_eir(people, id => id, qi => [age], sensitive => disease, l => 2",
+        "anonymize_eir(people, id => id, qi => [age], sensitive => disease, alpha => 0.5, beta => 0.5",
+        "anonymize_ir(people, id => id, qi => [age], sensitive => disease, k => 2, l => 2",
+        "anonymize_ir(people, id => id, qi => [age], sensitive => disease, alpha => 0.5, beta => 0.5",
+        "anonymize_p_sensitive(people, id => id, qi => [age], sensitive => disease, k => 2, p => 2",
+        "anonymize_p_sensitive(people, id => id, qi => [age], sensitive => [job, disease], k => 2, p => 2",
+    ];
+    let buckets = "anonymize_lgb(people, id => id, qi => [age, job], semi_sensitive => {job: hidden}, \
+                   sensitive => disease, k => 2, l => 2";
+    let detached = format!("{buckets}, output => 'detached'");
+    let of_classes = spelled("disease", "age");
+    let mut cases: Vec<(&str, String)> = classes.map(|call| (call, of_classes.clone())).into();
+    for column in ["disease", "job"] {
+        let change = spelled(&format!("{column}_bucketized"), &format!("{column}_bid"));
+        cases.push((buckets, change.clone()));
+        // Those of the detached values have no individual, and come in no order.
+        cases.push((&detached, change));
+    }
+    for (call, change) in cases {
+        let said = refused(&format!("{call})"), &change).await;
+        assert!(said.contains(TRUTH), "{call}: {said}");
+        let said = refused(&format!("{call}, normalize => true)"), &change).await;
+        assert!(said.contains(VERIFICATION), "{call}: {said}");
+    }
+}

@@ -2,18 +2,21 @@
 
 use std::fmt::Write;
 
-use super::{svg, words};
+use super::{svg, visible, words};
 use crate::release::figures::Figures;
 use crate::release::manifest::Manifest;
+
+/// How every page begins.
+pub const BEGINNING: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+     <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+     <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\
+     <link rel=\"icon\" href=\"data:,\"><title>Release report: ";
 
 /// The page. It loads nothing and runs nothing.
 pub fn page(figures: &Figures) -> String {
     let manifest = &figures.manifest;
     let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\
-         <link rel=\"icon\" href=\"data:,\"><title>Release report: {0}</title><style>{STYLE}</style></head><body><main>",
+        "{BEGINNING}{}</title><style>{STYLE}</style></head><body><main>",
         escaped(&manifest.model)
     );
     header(&mut page, manifest);
@@ -327,10 +330,10 @@ fn parameters(manifest: &Manifest) -> String {
     parameters.join(", ")
 }
 
-/// Text that stays text.
+/// Text that stays text, on one line.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in visible(text).chars() {
         match c {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
@@ -383,5 +386,6 @@ mod tests {
     #[test]
     fn names_cannot_become_markup() {
         assert_eq!(escaped("<b a='\"'>&"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;");
+        assert_eq!(escaped("a\0\nb"), "a\\u{0}\\nb");
     }
 }

@@ -2,15 +2,21 @@
 
 use std::fmt::Write;
 
-use super::words;
+use super::{visible, words};
 use crate::release::figures::Figures;
+
+/// How every report as text begins.
+pub const BEGINNING: &str = "# Release report: ";
 
 /// The same content as the page, with tables instead of charts.
 pub fn page(figures: &Figures) -> String {
     let manifest = &figures.manifest;
     let mut page = format!(
-        "# Release report: {}\n\nPublished {} by `{}`, release `{}`.\n\n## What was published\n\n",
-        manifest.model, manifest.created, manifest.function, manifest.release
+        "{BEGINNING}{}\n\nPublished {} by `{}`, release `{}`.\n\n## What was published\n\n",
+        escaped(&manifest.model),
+        manifest.created,
+        manifest.function,
+        manifest.release
     );
     let counts = &manifest.counts;
     let roles = [
@@ -138,7 +144,7 @@ fn section(page: &mut String, title: &str, bullet: &str, items: &[String]) {
     let _ = write!(page, "## {title}\n\n");
     for item in items {
         let gap = if bullet.is_empty() { "\n\n" } else { "\n" };
-        let _ = write!(page, "{bullet}{item}{gap}");
+        let _ = write!(page, "{bullet}{}{gap}", escaped(item));
     }
     if !bullet.is_empty() {
         page.push('\n');
@@ -150,12 +156,62 @@ fn table<const N: usize>(
     head: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) {
-    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-    let head: Vec<String> = head.iter().map(|h| cell(h)).collect();
+    let head = head.map(escaped);
     let _ = writeln!(page, "| {} |\n|{}", head.join(" | "), "---|".repeat(N));
     for row in rows {
-        let row: Vec<String> = row.iter().map(|c| cell(c)).collect();
+        let row = row.map(|cell| escaped(&cell));
         let _ = writeln!(page, "| {} |", row.join(" | "));
     }
     page.push('\n');
+}
+
+/// Text that stays text, on one line: what would be markup, a link or the end of a cell is escaped.
+fn escaped(text: &str) -> String {
+    let text = visible(text);
+    let mut safe = String::with_capacity(text.len());
+    let mut before = None;
+    for (at, c) in text.char_indices() {
+        let after = &text[at + c.len_utf8()..];
+        let in_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let acts = match c {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '$' => true,
+            '_' => !(in_word(before) && in_word(after.chars().next())),
+            // What looks like an address becomes a link.
+            ':' => after.starts_with("//"),
+            '.' => {
+                let word = safe.as_bytes().last_chunk::<3>();
+                word.is_some_and(|word| word.eq_ignore_ascii_case(b"www"))
+            }
+            _ => false,
+        };
+        if acts {
+            safe.push('\\');
+        }
+        safe.push(c);
+        before = Some(c);
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_become_markup() {
+        for (name, shown) in [
+            ("birth_year", "birth_year"),
+            (
+                "_a_ **b** `c` ~d~ $e$",
+                "\\_a\\_ \\*\\*b\\*\\* \\`c\\` \\~d\\~ \\$e\\$",
+            ),
+            ("a|b\nc", "a\\|b\\\\nc"),
+            ("<script>&lt;", "\\<script\\>\\&lt;"),
+            ("![x](http://y)", "!\\[x\\](http\\://y)"),
+            ("WWW.x.org, a.b", "WWW\\.x.org, a.b"),
+            ("C:\\d", "C:\\\\d"),
+        ] {
+            assert_eq!(escaped(name), shown);
+        }
+    }
 }

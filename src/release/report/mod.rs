@@ -3,11 +3,14 @@
 mod html;
 mod markdown;
 mod svg;
+mod visible;
 mod words;
 
 use datafusion::common::{DataFusionError, Result};
 
 use super::figures::Figures;
+
+pub use visible::{visible, visible_lines};
 
 /// How a report is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,7 +34,17 @@ impl ReportFormat {
             _ => return None,
         })
     }
+
+    /// Whether the beginning of a file is that of a report in any format, so that a new report may replace it.
+    pub fn begins(file: &[u8]) -> bool {
+        [html::BEGINNING, markdown::BEGINNING, JSON_BEGINNING]
+            .iter()
+            .any(|beginning| file.starts_with(beginning.as_bytes()))
+    }
 }
+
+/// How every report of figures alone begins.
+const JSON_BEGINNING: &str = "{\n  \"manifest\": {\n    \"manifest_version\"";
 
 impl Figures {
     /// The report.
