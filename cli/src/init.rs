@@ -9,6 +9,7 @@ use datafusion::arrow::datatypes::{DataType, UInt64Type};
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;
+use crate::failure::told;
 use crate::job::identifier;
 use crate::measure::quoted;
 use crate::output::{Output, end_at_interrupt};
@@ -32,7 +33,8 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Result<(), Failure> {
     end_at_interrupt()?;
-    let columns = look(&args.file).await?;
+    let columns = look(&args.file).await;
+    let columns = columns.map_err(|e| format!("cannot look at '{}': {}", args.file, told(e)))?;
     let job = job(&args.file, &columns);
     match &args.output {
         None => write!(Output, "{job}")?,
@@ -78,6 +80,7 @@ async fn look(file: &str) -> Result<Vec<Column>, Failure> {
         pool: PoolType::Greedy,
         disk_bytes: None,
         sql_from_stdin: false,
+        shows_values: false,
     };
     let (context, _) = session(&limits).await?;
     let table = quoted(file);

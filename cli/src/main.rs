@@ -7,6 +7,7 @@ mod allocator;
 mod audit;
 mod compare;
 mod demo;
+mod failure;
 mod init;
 mod job;
 mod measure;
@@ -14,6 +15,7 @@ mod output;
 mod plan;
 mod progress;
 mod run;
+mod secrets;
 mod session;
 mod sql;
 mod statements;
@@ -24,10 +26,9 @@ use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use failure::{Failure, mask_panics, told};
 use log::Level;
-
-/// Why a command ended without doing its work; printed as it is.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+use secrets::hide;
 
 /// Publish tables about people without giving the people away, also where one person has many records.
 ///
@@ -77,6 +78,7 @@ Exit codes:
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    mask_panics();
     show_warnings();
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(args).await,
@@ -93,7 +95,7 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nobody is left to tell if this fails.
-            let _ = writeln!(stderr(), "error: {failure}");
+            let _ = writeln!(stderr(), "error: {}", told(failure));
             ExitCode::FAILURE
         }
     }
@@ -113,7 +115,7 @@ fn show_warnings() {
                 Level::Warn => "warning".to_owned(),
                 other => other.as_str().to_lowercase(),
             };
-            writeln!(f, "{level}: {}", record.args())
+            writeln!(f, "{level}: {}", hide(&record.args().to_string()))
         })
         .init();
 }

@@ -99,9 +99,7 @@ pub(super) async fn files_or_refusal(
 
 /// Parquet or CSV files (or another format the session knows) at a path, glob or URL.
 async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider>> {
-    let unreadable = |e: DataFusionError| {
-        DataFusionError::Plan(format!("cannot read '{path}': {}", e.strip_backtrace()))
-    };
+    let unreadable = |e: DataFusionError| error::unreadable(path, &e);
     let url = ListingTableUrl::parse(path).map_err(unreadable)?;
     let Ok(store) = Session::runtime_env(state).object_store(&url) else {
         let place = url.object_store();
@@ -115,7 +113,7 @@ async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider
         .await;
     match first {
         Some(Ok(_)) => {}
-        Some(Err(e)) => return Err(unreadable(e)),
+        Some(Err(e)) => return Err(error::unreadable(path, &e)),
         None => return plan_err!("there is no table or file '{path}'"),
     }
     let config = ListingTableConfig::new(url)
