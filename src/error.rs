@@ -62,9 +62,9 @@ const OURS: &[&str] = &[
     "vulnerable_classes",
 ];
 
-/// Where to look for what is not told.
-const WITHHELD: &str = "the message of the engine may show values of the data and is withheld; run the query that \
-     reads it alone, in a shell of the engine, to see it";
+/// Why something is not told, and where to look for it.
+const WITHHELD: &str = "the engine's own message may show values of the data, so it is withheld; to see it, run the query \
+     in a shell of the engine, such as datafusion-cli";
 
 /// The gate for errors of work on data: what may show a value of a cell is told without it.
 ///
@@ -78,6 +78,20 @@ pub(crate) fn input(function: &str, error: DataFusionError) -> DataFusionError {
             function,
             format!("the input ends with {reason}; {WITHHELD}"),
         ),
+    }
+}
+
+/// The gate above a whole query, which also says which files are read.
+pub(crate) fn of_query(
+    function: &str,
+    files: &[String],
+    error: DataFusionError,
+) -> DataFusionError {
+    match input(function, error) {
+        DataFusionError::Execution(message) if message.ends_with(WITHHELD) && !files.is_empty() => {
+            exec_datafusion_err!("{message}; the query reads '{}'", files.join("', '"))
+        }
+        other => other,
     }
 }
 
@@ -190,7 +204,7 @@ fn of_arrow(error: &ArrowError) -> String {
             Some(place) => return place,
             None => "a value that cannot be parsed",
         },
-        ArrowError::CsvError(message) => match fields(message) {
+        ArrowError::CsvError(message) => match fields(message).or_else(|| unequal(message)) {
             Some(place) => return place,
             None => "a CSV file that cannot be parsed",
         },
@@ -223,9 +237,9 @@ fn unparsed(message: &str) -> Option<String> {
     let (column, tail) = tail.split_once(" at line ")?;
     let (line, _) = tail.split_once(". Row data")?;
     let (to, column, line) = (data_type(to)?, number(column)?, number(line)?);
+    let column = column.saturating_add(1);
     Some(format!(
-        "a value that cannot be parsed as {to} (line {line}, column {})",
-        column.saturating_add(1)
+        "a value that cannot be parsed as {to} (line {line} as the engine counts, column {column})"
     ))
 }
 
@@ -241,19 +255,22 @@ fn fields(message: &str) -> Option<String> {
         false => number(got)?.to_string(),
     };
     Some(format!(
-        "a line of a CSV file, {line}, that has {found} fields where {expected} are expected"
+        "a line of a CSV file that has {found} fields where {expected} are expected (line {line} as the engine counts)"
     ))
 }
 
 /// The numbers in `Encountered unequal lengths between records … Expected 4 fields, found 5 fields at record 3`.
 fn unequal(message: &str) -> Option<String> {
+    let message = message
+        .replace("records", "fields")
+        .replace("line", "record");
     let (begin, tail) = message.split_once(". Expected ")?;
     let (expected, tail) = tail.split_once(" fields, found ")?;
     let (found, record) = tail.split_once(" fields at record ")?;
     let (expected, found, record) = (number(expected)?, number(found)?, number(record)?);
     begin.starts_with("Encountered unequal lengths").then(|| {
         format!(
-            "a record of a CSV file, {record}, that has {found} fields where {expected} are expected"
+            "a line of a CSV file that has {found} fields where {expected} are expected (record {record})"
         )
     })
 }
@@ -321,7 +338,7 @@ mod tests {
                 parse(
                     "Error while parsing value 'canary' as type 'Int64' for column 3 at line 7. Row data: '[1,canary]'",
                 ),
-                "a value that cannot be parsed as Int64 (line 7, column 4);",
+                "a value that cannot be parsed as Int64 (line 7 as the engine counts, column 4);",
             ),
             (
                 parse(
@@ -331,11 +348,11 @@ mod tests {
             ),
             (
                 csv("incorrect number of fields for line 3, expected 4 got 5"),
-                "a line of a CSV file, 3, that has 5 fields where 4 are expected;",
+                "a line of a CSV file that has 5 fields where 4 are expected (line 3 as the engine counts);",
             ),
             (
                 csv("incorrect number of fields for line 3, expected 4 got more than 4"),
-                "that has more fields where 4 are expected;",
+                "that has more fields where 4 are expected (line 3 as the engine counts);",
             ),
             (
                 csv("incorrect number of fields for line canary"),
@@ -346,7 +363,7 @@ mod tests {
                     "Encountered unequal lengths between records on CSV file whilst inferring schema. Expected 4 fields, \
                      found 5 fields at record 3",
                 ),
-                "a record of a CSV file, 3, that has 5 fields where 4 are expected;",
+                "a line of a CSV file that has 5 fields where 4 are expected (record 3);",
             ),
             (run("cannot use 'canary'"), "an error;"),
             (run("canary: cannot be used"), "an error;"),

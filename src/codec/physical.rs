@@ -34,8 +34,8 @@ enum Message {
     Loss(LossSpec),
     Report(Report, String),
     Cover(CoverSpec),
-    /// The function in whose name errors are told.
-    MaskErrors(String),
+    /// The function in whose name errors are told, and the files that are read.
+    MaskErrors(String, Vec<String>),
     /// Positions of the columns that it sorts by.
     Order(Vec<usize>),
 }
@@ -110,11 +110,12 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                     Arc::clone(figures),
                 )));
             }
-            Message::MaskErrors(function) => {
+            Message::MaskErrors(function, files) => {
                 let [input] = inputs else {
                     return internal_err!("MaskErrors has one input");
                 };
-                return Ok(Arc::new(MaskErrorsExec::new(function, Arc::clone(input))));
+                let input = Arc::clone(input);
+                return Ok(Arc::new(MaskErrorsExec::new(function, files, input)));
             }
             Message::Order(by) => {
                 let [input] = inputs else {
@@ -196,7 +197,8 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
             return encode(&Message::Order(n.by()), buf);
         }
         if let Some(n) = plan.downcast_ref::<MaskErrorsExec>() {
-            return encode(&Message::MaskErrors(n.function().to_owned()), buf);
+            let (function, files) = (n.function().to_owned(), n.files().to_vec());
+            return encode(&Message::MaskErrors(function, files), buf);
         }
         if let Some(n) = plan.downcast_ref::<ReportExec>() {
             let report = n.report().as_ref().clone();

@@ -73,7 +73,10 @@ pub(super) async fn registered(
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     for reference in [TableReference::bare(name), TableReference::parse_str(name)] {
         if let Ok(schema) = state.schema_for_ref(reference.clone())
-            && let Some(table) = schema.table(reference.table()).await?
+            && let Some(table) = schema
+                .table(reference.table())
+                .await
+                .map_err(|e| error::unreadable(name, &e))?
         {
             return Ok(Some(table));
         }

@@ -21,18 +21,28 @@ use crate::error;
 #[derive(Debug)]
 pub struct MaskErrorsExec {
     function: String,
+    files: Vec<String>,
     input: Arc<dyn ExecutionPlan>,
 }
 
 impl MaskErrorsExec {
-    /// Over a whole plan; errors are told in the name of a function.
-    pub fn new(function: String, input: Arc<dyn ExecutionPlan>) -> Self {
-        Self { function, input }
+    /// Over a whole plan; errors are told in the name of a function, with the files that the plan reads.
+    pub fn new(function: String, files: Vec<String>, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self {
+            function,
+            files,
+            input,
+        }
     }
 
     /// In whose name errors are told.
     pub fn function(&self) -> &str {
         &self.function
+    }
+
+    /// The files that the plan reads.
+    pub fn files(&self) -> &[String] {
+        &self.files
     }
 }
 
@@ -75,7 +85,8 @@ impl ExecutionPlan for MaskErrorsExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = only_child(children)?;
-        Ok(Arc::new(Self::new(self.function.clone(), input)))
+        let (function, files) = (self.function.clone(), self.files.clone());
+        Ok(Arc::new(Self::new(function, files, input)))
     }
 
     fn execute(
@@ -83,8 +94,8 @@ impl ExecutionPlan for MaskErrorsExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let function = self.function.clone();
-        let masked = move |e| error::input(&function, e);
+        let (function, files) = (self.function.clone(), self.files.clone());
+        let masked = move |e| error::of_query(&function, &files, e);
         let input = self.input.execute(partition, context).map_err(&masked)?;
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             self.input.schema(),

@@ -37,11 +37,11 @@ pub(crate) const EXPRESSIONS: &[&str] = &[
     "__known_fraction",
     "__workload",
     "__workload_answers",
+    "__workload_bounds_report",
+    "__workload_bounds_summary",
     "__workload_matches",
     "__workload_report",
-    "__workload_report_bounds",
     "__workload_summary",
-    "__workload_summary_bounds",
     "anonymize_class_tuple",
     "anonymize_unique_sets",
     "anonymize_value_hash",
@@ -64,15 +64,29 @@ pub(super) fn masked_for(plan: &LogicalPlan, session: &dyn Session) -> Result<Op
             function = Some(name);
             return Ok(TreeNodeRecursion::Stop);
         }
-        let called = node.expressions().iter().try_fold(false, |called, expr| {
-            Ok::<_, datafusion::common::DataFusionError>(called || calls_ours(expr)?)
-        })?;
-        if called {
-            function.get_or_insert_with(|| "query".to_owned());
+        for expression in node.expressions() {
+            if function.is_none() && calls_ours(&expression)? {
+                function = Some("query".to_owned());
+            }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(function)
+}
+
+/// The files that a plan reads, where they are named in the query.
+pub(super) fn files_of(plan: &LogicalPlan) -> Result<Vec<String>> {
+    let mut files = vec![];
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            let name = scan.table_name.table();
+            if name.contains(['.', '/']) && !files.iter().any(|known| known == name) {
+                files.push(name.to_owned());
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(files)
 }
 
 /// The function that a node of this crate stands for.

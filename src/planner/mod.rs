@@ -266,6 +266,7 @@ impl QueryPlanner for AnonymizeQueryPlanner {
         };
         let planned = planner.create_physical_plan(plan, session).await;
         let planned = planned.map_err(error::without_values)?;
-        Ok(Arc::new(MaskErrorsExec::new(function, planned)))
+        let files = errors::files_of(plan)?;
+        Ok(Arc::new(MaskErrorsExec::new(function, files, planned)))
     }
 }
