@@ -171,12 +171,12 @@ fn messages_show_the_name_in_place_of_the_value() {
         (&["publish.l=${SECRET}"], "'${SECRET}'"),
         (&["query=SELECT ${SECRET} FROM people"], "${SECRET}"),
         (&["input.people=${SECRET}.csv"], "${SECRET}.csv"),
-        (&["target=people.csv/${SECRET}"], "${SECRET}"),
+        (&["target=ftp://${SECRET}/x"], "${SECRET}"),
         (&["ledger.folder=s3://x/${SECRET}", ledger[1]], "${SECRET}"),
     ] {
         let settings = settings.iter().flat_map(|setting| ["--set", setting]);
         let args: Vec<&str> = ["run", "job.toml"].into_iter().chain(settings).collect();
-        for value in [CORE, "secret-words", "k9"] {
+        for value in [CORE, "longsecret-longwords", "k9"] {
             let told = run(folder.path(), &args, &[("SECRET", value)]);
             assert_eq!(told.code, Some(1), "{args:?}: {}", told.stdout);
             let said = told.stderr;
