@@ -25,7 +25,6 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 
 use super::operator::{properties, show};
@@ -501,23 +500,4 @@ pub(super) async fn merged_profiles(
 
 fn received(bytes: &[u8]) -> Result<(Profile, Option<SecretCounts>)> {
     serde_json::from_slice(bytes).map_err(|_| exec_datafusion_err!("a profile cannot be read"))
-}
-
-/// What came with a block's rows about the whole table.
-pub(super) fn learned_of<T: DeserializeOwned>(batch: &RecordBatch) -> Result<T> {
-    let dictionary = batch
-        .column(1)
-        .as_dictionary::<datafusion::arrow::datatypes::UInt8Type>();
-    let learned = dictionary
-        .keys()
-        .values()
-        .first()
-        .map(|key| {
-            dictionary
-                .values()
-                .as_binary::<i32>()
-                .value(usize::from(*key))
-        })
-        .and_then(|bytes| serde_json::from_slice(bytes).ok());
-    learned.ok_or_else(|| exec_datafusion_err!("what a block needs to know cannot be read"))
 }

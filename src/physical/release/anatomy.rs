@@ -14,8 +14,7 @@ use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 use hashbrown::HashSet;
 
-use super::super::block::learned_of;
-use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
+use super::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
 use crate::anatomize::{Ask, CodedBlock, DivideError, Learned, Publisher, Row, ranks};
 use crate::error;
 use crate::model::Ratio;

@@ -22,8 +22,7 @@ use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
-use super::super::block::learned_of;
-use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
+use super::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
 use crate::coding::{
     EncodedBlock, Individuals, LocalCell, LocalGroup, LocalRows, exact_values, publish_groups,
     value_ranks,

@@ -6,8 +6,7 @@ use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
-use super::super::block::learned_of;
-use super::{BlockDone, BlockWork, Context, PublishedRows, individuals};
+use super::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
 use crate::algorithm::{Algorithm, Classes};
 use crate::coding::{ColumnCategories, EncodedBlock, Published, publish};
 use crate::model::{Member, Model};

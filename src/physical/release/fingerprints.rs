@@ -11,8 +11,7 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Field, UInt32Type};
 use datafusion::common::{Result, exec_datafusion_err, internal_err};
 
-use super::super::block::learned_of;
-use super::{BlockDone, BlockWork, Context, individuals};
+use super::{BlockDone, BlockWork, Context, individuals, learned_of};
 use crate::algorithm::{Algorithm, BestCut, Classes, Mondrian, complete};
 use crate::coding::{Domains, EncodedBlock, Individuals, Published, publish};
 use crate::error;

@@ -11,11 +11,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::UInt8Type;
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{DataFusionError, Result, internal_datafusion_err, internal_err};
+use datafusion::common::{
+    DataFusionError, Result, exec_datafusion_err, internal_datafusion_err, internal_err,
+};
 use datafusion::physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics, Time,
 };
+use serde::de::DeserializeOwned;
 
 use self::anatomy::AnatomyWork;
 use self::buckets::BucketWork;
@@ -163,4 +167,21 @@ fn individuals(layout: &Layout, rows: &RecordBatch) -> Individuals {
         record_offsets,
         records: records.as_struct().clone(),
     }
+}
+
+/// What came with a block's rows about the whole table.
+pub(super) fn learned_of<T: DeserializeOwned>(batch: &RecordBatch) -> Result<T> {
+    let dictionary = batch.column(1).as_dictionary::<UInt8Type>();
+    let learned = dictionary
+        .keys()
+        .values()
+        .first()
+        .map(|key| {
+            dictionary
+                .values()
+                .as_binary::<i32>()
+                .value(usize::from(*key))
+        })
+        .and_then(|bytes| serde_json::from_slice(bytes).ok());
+    learned.ok_or_else(|| exec_datafusion_err!("what a block needs to know cannot be read"))
 }

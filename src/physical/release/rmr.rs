@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use datafusion::arrow::array::{RecordBatch, UInt32Array};
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err, internal_err};
 
-use super::super::block::learned_of;
 use super::fingerprints::{Labels, leaves, with_labels, with_one_record};
-use super::{BlockDone, BlockWork, Context, individuals};
+use super::{BlockDone, BlockWork, Context, individuals, learned_of};
 use crate::algorithm::{Algorithm, Classes};
 use crate::coding::{Domains, EncodedBlock, Ladder, Published, publish};
 use crate::fingerprint::{Cluster, Rmr};
