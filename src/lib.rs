@@ -40,6 +40,7 @@ pub mod verify;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use coding::{DateLevel, Levels};
+pub use error::without_values;
 pub use functions::{
     ARGUMENTS, AUDITS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry,
     AuditArgument, AuditEntry, AuditTableFunction, RelationEntry, arguments_of, sample_patients,
@@ -54,9 +55,11 @@ pub use measure::{
 };
 pub use physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    OrderExec, ProfileExec, PseudonymizeExec, ReportExec, Summary,
+    MaskErrorsExec, OrderExec, ProfileExec, PseudonymizeExec, ReportExec, Summary,
 };
-pub use planner::{AnonymizePlanner, AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
+pub use planner::{
+    AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,
+};
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
     ANATOMY_ARGUMENTS, BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, FingerprintRows, Form,

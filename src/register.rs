@@ -110,9 +110,31 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use datafusion::prelude::SessionConfig;
 
     use super::*;
+    use crate::planner::EXPRESSIONS;
+
+    /// So that errors of their queries show no values.
+    #[test]
+    fn every_expression_is_known() {
+        let names = |ctx: &SessionContext| {
+            let state = ctx.state();
+            let functions = state.scalar_functions().keys();
+            let names = functions.chain(state.aggregate_functions().keys());
+            names.cloned().collect::<BTreeSet<String>>()
+        };
+        let ctx = SessionContext::new();
+        let before = names(&ctx);
+        register_all(&ctx).unwrap();
+        let added: Vec<_> = names(&ctx).difference(&before).cloned().collect();
+        assert!(added.len() > 10, "{added:?}");
+        for name in added {
+            assert!(EXPRESSIONS.contains(&name.as_str()), "{name}");
+        }
+    }
 
     #[test]
     fn a_setting_that_somebody_made_stays() {

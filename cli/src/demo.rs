@@ -5,6 +5,7 @@ mod published;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::RecordBatch;
@@ -12,8 +13,8 @@ use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::physical_plan::collect;
-use datafusion::prelude::SessionContext;
-use datafusion_anonymize::Summary;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_anonymize::{MaskErrors, Summary};
 
 use crate::Failure;
 use crate::output::{Output, end_at_interrupt};
@@ -97,7 +98,8 @@ struct Demo<'a> {
 
 impl<'a> Demo<'a> {
     fn new(args: &'a Args, folder: &'a Folder) -> Result<Self> {
-        let context = SessionContext::new();
+        let config = SessionConfig::new().with_extension(Arc::new(MaskErrors));
+        let context = SessionContext::new_with_config(config);
         datafusion_anonymize::register_all(&context)?;
         let seed = args.seed.unwrap_or(USUAL_SEED);
         Ok(Self {

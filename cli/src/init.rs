@@ -10,6 +10,7 @@ use datafusion_anonymize::release::{real_path, table_with, visible};
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;
+use crate::failure::told;
 use crate::job::{identifier, toml_text};
 use crate::measure::quoted;
 use crate::output::{Output, end_at_interrupt};
@@ -33,7 +34,8 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Result<(), Failure> {
     end_at_interrupt()?;
-    let columns = look(&args.file, args.output.as_deref()).await?;
+    let columns = look(&args.file, args.output.as_deref()).await;
+    let columns = columns.map_err(|e| format!("cannot look at '{}': {}", args.file, told(e)))?;
     let job = job(&args.file, &columns);
     match &args.output {
         None => write!(Output, "{job}")?,
@@ -80,6 +82,7 @@ async fn look(file: &str, output: Option<&Path>) -> Result<Vec<Column>, Failure>
         pool: PoolType::Greedy,
         disk_bytes: None,
         sql_from_stdin: false,
+        shows_values: false,
     };
     let (context, _) = session(&limits).await?;
     let table = quoted(file);

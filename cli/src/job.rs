@@ -3,7 +3,6 @@
 mod keys;
 mod value;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +16,9 @@ use datafusion_cli::pool_type::PoolType;
 use toml::{Table, Value};
 
 use crate::Failure;
+use crate::failure::of_engine;
 use crate::measure::quoted;
+use crate::secrets;
 use crate::session::Limits;
 use crate::written::Written;
 use keys::{Keys, nearest};
@@ -128,6 +129,7 @@ impl Job {
             pool: PoolType::Fair,
             disk_bytes: None,
             sql_from_stdin: false,
+            shows_values: false,
         }
     }
 
@@ -141,7 +143,7 @@ impl Job {
         for (name, query) in &self.inputs {
             let view = format!("CREATE VIEW {} AS {query}", identifier(name));
             let made = context.sql(&view).await;
-            made.map_err(|e| format!("input.{name}: {}", e.strip_backtrace()))?;
+            made.map_err(|e| format!("input.{name}: {}", of_engine(e)))?;
         }
         Ok(())
     }
@@ -222,7 +224,7 @@ impl Job {
             return Ok(publish);
         };
         let people = context.sql(query).await;
-        let people = people.map_err(|e| format!("population: {}", e.strip_backtrace()))?;
+        let people = people.map_err(|e| format!("population: {}", of_engine(e)))?;
         Ok(publish.with_population(people, id.clone()))
     }
 
@@ -383,51 +385,32 @@ fn set(table: &mut Table, setting: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Replaces `${NAME}` by the environment variable of that name, and `$${` by `${`. What a variable holds is shown in no
-/// message.
+/// Replaces `${NAME}` by the environment variable of that name, and `$${` by `${`, in all texts.
 fn expand(table: &mut Table, path: &str) -> Result<(), Failure> {
     for (key, value) in table.iter_mut() {
-        let path = if path.is_empty() {
-            key.to_string()
-        } else {
-            format!("{path}.{key}")
+        let path = match path {
+            "" => key.clone(),
+            path => format!("{path}.{key}"),
         };
-        match value {
-            Value::String(text) => *text = expanded(text, &path)?,
-            Value::Table(inner) => expand(inner, &path)?,
-            Value::Array(items) => {
-                for item in items {
-                    if let Value::String(text) = item {
-                        *text = expanded(text, &path)?;
-                    }
-                }
-            }
-            _ => {}
-        }
+        expand_value(value, &path)?;
     }
     Ok(())
 }
 
-fn expanded(text: &str, path: &str) -> Result<String, Failure> {
-    let mut whole = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        if let Some(before) = before.strip_suffix('$') {
-            whole += before;
-            whole += "${";
-            rest = after;
-            continue;
+fn expand_value(value: &mut Value, path: &str) -> Result<(), Failure> {
+    match value {
+        Value::String(text) => {
+            *text = secrets::expand(text).map_err(|e| format!("{path}: {e}"))?;
         }
-        let (name, tail) = after
-            .split_once('}')
-            .ok_or_else(|| format!("{path}: '${{' without '}}'"))?;
-        let value = env::var(name)
-            .map_err(|_| format!("{path}: the environment variable {name} is not set"))?;
-        whole += before;
-        whole += &value;
-        rest = tail;
+        Value::Table(inner) => expand(inner, path)?,
+        Value::Array(items) => {
+            for item in items {
+                expand_value(item, path)?;
+            }
+        }
+        _ => {}
     }
-    Ok(whole + rest)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -495,10 +478,5 @@ mod tests {
             said,
             "ledger.key: the environment variable ANONYMIZE_TEST_NO_SUCH_KEY is not set"
         );
-        assert_eq!(
-            expanded("a${PATH}b", "x").unwrap(),
-            format!("a{}b", env::var("PATH").unwrap())
-        );
-        assert_eq!(expanded("$5 $${PATH}$", "x").unwrap(), "$5 ${PATH}$");
     }
 }

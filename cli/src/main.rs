@@ -7,6 +7,7 @@ mod allocator;
 mod audit;
 mod compare;
 mod demo;
+mod failure;
 mod init;
 mod job;
 mod measure;
@@ -14,6 +15,7 @@ mod output;
 mod plan;
 mod progress;
 mod run;
+mod secrets;
 mod session;
 mod sql;
 mod statements;
@@ -26,10 +28,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use datafusion_anonymize::release::visible_lines;
+use failure::{Failure, mask_panics, told};
 use log::Level;
-
-/// Why a command ended without doing its work; printed as it is.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+use secrets::hide;
 
 /// Publish tables about people without giving the people away, also where one person has many records.
 ///
@@ -79,6 +80,7 @@ Exit codes:
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    mask_panics();
     show_warnings();
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(args).await,
@@ -95,7 +97,7 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nobody is left to tell if this fails.
-            let _ = writeln!(stderr(), "error: {}", visible_lines(&failure.to_string()));
+            let _ = writeln!(stderr(), "error: {}", visible_lines(&told(failure)));
             ExitCode::FAILURE
         }
     }
@@ -115,7 +117,8 @@ fn show_warnings() {
                 Level::Warn => "warning".to_owned(),
                 other => other.as_str().to_lowercase(),
             };
-            writeln!(f, "{level}: {}", visible_lines(&record.args().to_string()))
+            let text = hide(&record.args().to_string());
+            writeln!(f, "{level}: {}", visible_lines(&text))
         })
         .init();
 }

@@ -162,6 +162,7 @@ pub async fn run(call: Call<'_>, format: Format, levels: &[Required]) -> Result<
         pool: PoolType::Greedy,
         disk_bytes: None,
         sql_from_stdin: false,
+        shows_values: false,
     })
     .await?;
     let tables: Vec<_> = call.tables.iter().map(|table| quoted(table)).collect();

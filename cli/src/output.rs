@@ -8,12 +8,18 @@ use std::thread;
 
 use datafusion_anonymize::release::{remove_unfinished, visible_lines};
 
+use crate::secrets::hide;
 use crate::{progress, temporary};
 
 /// Standard output. Ends the program, as the signal would in C, when the reader has gone: the default
 /// of Rust's `println!` is a panic. What would act on a terminal is escaped on one.
 #[derive(Debug)]
 pub struct Output;
+
+/// A line on standard output about a job, whose values may come from the environment.
+pub fn say(line: &str) -> io::Result<()> {
+    writeln!(Output, "{}", hide(line))
+}
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use toml::{Table, Value};
 
 use crate::Failure;
+use crate::failure::told;
 use crate::job::{Job, identifier, sql};
 use crate::measure::{list, quoted};
-use crate::output::{Output, end_at_interrupt};
+use crate::output::{Output, end_at_interrupt, say};
 use crate::progress::Progress;
 use crate::run::open;
 use crate::written::Written;
@@ -96,8 +97,10 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         let value = sql(&value)?;
         let figures = match costs(&context, &job, &arguments).await {
             Ok(costs) => Ok(costs),
-            Err(error) => Err(out_of_reach(&job.function, &error)
-                .ok_or_else(|| format!("{parameter} = {value}: {error}"))?),
+            Err(error) => match out_of_reach(&job.function, &error) {
+                Some(reason) => Err(reason),
+                None => return Err(format!("{parameter} = {value}: {}", told(error)).into()),
+            },
         };
         outcomes.push(Outcome { value, figures });
     }
@@ -108,7 +111,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         _ => "information loss",
     };
     written.write(&plot::svg(&parameter, axis, &outcomes))?;
-    writeln!(Output, "\nplot  {}", file.display())?;
+    say(&format!("\nplot  {}", file.display()))?;
     if outcomes.iter().all(|outcome| outcome.figures.is_err()) {
         return Err("none of these values can be reached on the sample".into());
     }
@@ -339,7 +342,7 @@ fn print(
                 costs.smallest,
                 costs.risk
             )?,
-            Err(reason) => writeln!(Output, "{value:>8}  {reason}")?,
+            Err(reason) => say(&format!("{value:>8}  {reason}"))?,
         }
     }
     Ok(())

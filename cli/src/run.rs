@@ -8,7 +8,7 @@ use datafusion_anonymize::release::{MANIFEST, Release, ReportFormat};
 
 use crate::Failure;
 use crate::job::{Job, Report};
-use crate::output::{Output, end_at_interrupt};
+use crate::output::{self, Output, end_at_interrupt};
 use crate::progress::Progress;
 use crate::session::session;
 use crate::written::Written;
@@ -83,7 +83,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         written.write(&text).map_err(|e| {
             format!("the release is published, but its report cannot be written: {e}")
         })?;
-        writeln!(Output, "report    {}", report.file.display())?;
+        output::say(&format!("report    {}", report.file.display()))?;
     }
     Ok(())
 }
@@ -119,11 +119,10 @@ fn say(release: &Release) -> Result<(), Failure> {
         "published {} individuals with {} records in {} {classes}{tables}",
         counts.individuals_out, counts.records_out, counts.classes
     )?;
-    writeln!(
-        Output,
+    output::say(&format!(
         "checked   {} from the written bytes{truth}",
         manifest.model
-    )?;
-    writeln!(Output, "manifest  {}{MANIFEST}", release.url)?;
+    ))?;
+    output::say(&format!("manifest  {}{MANIFEST}", release.url))?;
     Ok(())
 }

@@ -22,6 +22,8 @@ use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 use datafusion_cli::pool_type::PoolType;
 
+use datafusion_anonymize::MaskErrors;
+
 use crate::stores::Stores;
 use crate::{allocator, temporary};
 
@@ -37,6 +39,8 @@ pub struct Limits {
     pub disk_bytes: Option<u64>,
     /// Whether standard input carries the SQL, so that it cannot carry data.
     pub sql_from_stdin: bool,
+    /// Whether errors of SQL without a function of ours are told as the engine tells them.
+    pub shows_values: bool,
 }
 
 /// A session, and the registry that its printer wants.
@@ -104,6 +108,10 @@ fn config(limits: &Limits) -> Result<SessionConfig> {
         options.execution.batch_size = ConfigNonZeroUsize::try_new(batch_size)?;
     }
     let config = SessionConfig::from(options).with_information_schema(true);
+    let config = match limits.shows_values {
+        true => config,
+        false => config.with_extension(Arc::new(MaskErrors)),
+    };
     Ok(if limits.sql_from_stdin {
         config.with_extension(Arc::new(StdinCarriesCommands))
     } else {

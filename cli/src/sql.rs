@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::io::{IsTerminal, Read, Write, stdin};
+use std::io::{IsTerminal, Read, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 
 use datafusion::prelude::SessionContext;
@@ -129,6 +129,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         pool: args.mem_pool_type.clone(),
         disk_bytes: args.disk_limit,
         sql_from_stdin,
+        // Who sits at a terminal can look at the values anyhow, and nobody else reads what it shows.
+        shows_values: interactive && stderr().is_terminal(),
     })
     .await?;
     let options = PrintOptions {

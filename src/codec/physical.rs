@@ -17,7 +17,7 @@ use super::{decode, encode};
 use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
 use crate::physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, Deal, DivisionExec, IndividualsExec,
-    LossExec, OrderExec, ProfileExec, PseudonymizeExec, ReportExec,
+    LossExec, MaskErrorsExec, OrderExec, ProfileExec, PseudonymizeExec, ReportExec,
 };
 use crate::spec::{Layout, Spec};
 
@@ -34,6 +34,8 @@ enum Message {
     Loss(LossSpec),
     Report(Report, String),
     Cover(CoverSpec),
+    /// The function in whose name errors are told, and the files that are read.
+    MaskErrors(String, Vec<String>),
     /// Positions of the columns that it sorts by.
     Order(Vec<usize>),
 }
@@ -107,6 +109,13 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                     function,
                     Arc::clone(figures),
                 )));
+            }
+            Message::MaskErrors(function, files) => {
+                let [input] = inputs else {
+                    return internal_err!("MaskErrors has one input");
+                };
+                let input = Arc::clone(input);
+                return Ok(Arc::new(MaskErrorsExec::new(function, files, input)));
             }
             Message::Order(by) => {
                 let [input] = inputs else {
@@ -186,6 +195,10 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         }
         if let Some(n) = plan.downcast_ref::<OrderExec>() {
             return encode(&Message::Order(n.by()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<MaskErrorsExec>() {
+            let (function, files) = (n.function().to_owned(), n.files().to_vec());
+            return encode(&Message::MaskErrors(function, files), buf);
         }
         if let Some(n) = plan.downcast_ref::<ReportExec>() {
             let report = n.report().as_ref().clone();

@@ -148,7 +148,8 @@ pub(super) fn load(state: &SessionState, name: &str) -> Result<Categories> {
             .read_table(table)?
             .collect()
             .await
-    })?;
+    })
+    .map_err(|e| error::unreadable_rows(name, &e))?;
     let wrong = |reason: String| plan_datafusion_err!("'{name}': {reason}");
     let mut rows = vec![];
     for batch in &batches {

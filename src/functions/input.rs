@@ -73,7 +73,10 @@ pub(super) async fn registered(
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     for reference in [TableReference::bare(name), TableReference::parse_str(name)] {
         if let Ok(schema) = state.schema_for_ref(reference.clone())
-            && let Some(table) = schema.table(reference.table()).await?
+            && let Some(table) = schema
+                .table(reference.table())
+                .await
+                .map_err(|e| error::unreadable(name, &e))?
         {
             return Ok(Some(table));
         }
@@ -99,9 +102,7 @@ pub(super) async fn files_or_refusal(
 
 /// Parquet or CSV files (or another format the session knows) at a path, glob or URL.
 async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider>> {
-    let unreadable = |e: DataFusionError| {
-        DataFusionError::Plan(format!("cannot read '{path}': {}", e.strip_backtrace()))
-    };
+    let unreadable = |e: DataFusionError| error::unreadable(path, &e);
     let url = ListingTableUrl::parse(path).map_err(unreadable)?;
     let Ok(store) = Session::runtime_env(state).object_store(&url) else {
         let place = url.object_store();
@@ -115,7 +116,7 @@ async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider
         .await;
     match first {
         Some(Ok(_)) => {}
-        Some(Err(e)) => return Err(unreadable(e)),
+        Some(Err(e)) => return Err(error::unreadable(path, &e)),
         None => return plan_err!("there is no table or file '{path}'"),
     }
     let config = ListingTableConfig::new(url)

@@ -1,5 +1,6 @@
 //! From the logical node to the operators.
 
+mod errors;
 mod order;
 mod spread;
 
@@ -25,14 +26,18 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
+use crate::error;
 use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
 use crate::physical::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, Deal, DivisionExec, IndividualsExec,
-    LossExec, ProfileExec, PseudonymizeExec, ReportExec, counts_secrets,
+    LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec, counts_secrets,
 };
 use crate::release::{PublishExec, PublishNode};
 use crate::spec::{Form, Layout, NullSensitive, Spec};
 
+#[cfg(test)]
+pub(crate) use errors::EXPRESSIONS;
+pub use errors::MaskErrors;
 pub use order::OrderInMemory;
 pub use spread::SpreadInput;
 
@@ -242,7 +247,8 @@ fn records_of(input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     }
 }
 
-/// A query planner for sessions without another: DataFusion's own with [`AnonymizePlanner`].
+/// A query planner for sessions without another: DataFusion's own with [`AnonymizePlanner`]. A plan that calls a function of
+/// this crate shows no value of the data in its errors.
 #[derive(Debug, Default)]
 pub struct AnonymizeQueryPlanner;
 
@@ -255,6 +261,12 @@ impl QueryPlanner for AnonymizeQueryPlanner {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let planner =
             DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(AnonymizePlanner)]);
-        planner.create_physical_plan(plan, session).await
+        let Some(function) = errors::masked_for(plan, session)? else {
+            return planner.create_physical_plan(plan, session).await;
+        };
+        let planned = planner.create_physical_plan(plan, session).await;
+        let planned = planned.map_err(error::without_values)?;
+        let files = errors::files_of(plan)?;
+        Ok(Arc::new(MaskErrorsExec::new(function, files, planned)))
     }
 }

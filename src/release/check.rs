@@ -100,10 +100,9 @@ fn verify(
     seen: &mut Seen,
     grow: &dyn Fn(usize) -> Result<()>,
 ) -> Result<u64> {
-    let broken = |e: &dyn std::fmt::Display| {
-        internal_datafusion_err!("publish: {} cannot be read again: {e}", file.name)
-    };
-    let open = || ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|e| broken(&e));
+    // What the reader says may show values of the data.
+    let broken = || internal_datafusion_err!("publish: {} cannot be read again", file.name);
+    let open = || ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|_| broken());
     let builder = open()?;
     if !same_types(builder.schema(), &table.schema) {
         return Err(differs(file, "has other columns than what was written"));
@@ -120,7 +119,7 @@ fn verify(
     for (group, size) in groups.iter().enumerate() {
         grow(WORK_FACTOR * size + (seen.tally.memory() - known))?;
         let reader = open()?.with_row_groups(vec![group]).build();
-        let reader = reader.map_err(|e| broken(&e))?;
+        let reader = reader.map_err(|_| broken())?;
         let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>()?;
         let rows = concat_batches(&table.schema, &batches)?;
         records += rows.num_rows() as u64;

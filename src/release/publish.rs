@@ -23,6 +23,7 @@ use super::subject::Subject;
 use super::tables::{Table, Tables, sensitive};
 use super::truth::{original, truth};
 use super::writer::{ROW_GROUP_ROWS, write};
+use crate::error;
 use crate::logical::AnonymizeNode;
 use crate::physical::Summary;
 use crate::spec::{Form, INDIVIDUAL, SecretRule, Spec};
@@ -132,8 +133,10 @@ impl Publish {
     ) -> Result<Release> {
         // Types are what they will be, also where a union has to make its parts alike.
         let (analyzer, options) = (state.analyzer(), state.config_options());
-        let plan = analyzer.execute_and_check(plan.clone(), options, |_, _| {})?;
-        self.run_call(state, &Call::of(&plan)?).await
+        let plan = analyzer.execute_and_check(plan.clone(), options, |_, _| {});
+        let plan = plan.map_err(error::without_values)?;
+        let done = self.run_call(state, &Call::of(&plan)?).await;
+        done.map_err(|e| error::input("publish", e))
     }
 
     async fn run_call(&self, state: &SessionState, call: &Call) -> Result<Release> {

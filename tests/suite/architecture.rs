@@ -29,8 +29,8 @@ const ROOMS: &str = "
     logical       engine  measure spec
     physical      engine  algorithm anatomize coding error fingerprint generalized measure metric model parallel personalized
                           spec table verify
-    release       engine  coding logical measure physical spec table verify
-    planner       engine  logical physical release spec
+    release       engine  coding error logical measure physical spec table verify
+    planner       engine  error logical physical release spec
     codec         engine  logical measure physical spec
     functions     engine  algorithm coding error estimate fingerprint generalized logical measure model personalized release
                           spec table

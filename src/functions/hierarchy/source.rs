@@ -17,6 +17,7 @@ use futures::StreamExt;
 use super::super::load::Loaded;
 use super::super::{Argument, input};
 use super::made::{MADE, Made};
+use crate::error;
 use crate::table::Taxonomy;
 
 /// Name under which [`HierarchyFunction`] is registered, for our own use.
@@ -92,10 +93,10 @@ pub(in super::super) fn load(state: &SessionState, name: &str) -> Result<Taxonom
             return csv_rows(&state, &owned).await;
         }
         if let Some(table) = input::registered(&state, &owned).await? {
-            return table_rows(state, table).await;
+            return table_rows(state, &owned, table).await;
         }
         let table = input::files_or_refusal(&state, &owned).await?;
-        table_rows(state, table).await
+        table_rows(state, &owned, table).await
     })?;
     Taxonomy::from_rows(&rows)
         .map_err(|reason| plan_datafusion_err!("'{name}' is not a hierarchy: {reason}"))
@@ -114,12 +115,14 @@ fn is_csv(name: &str) -> bool {
 /// All rows of a table as text. Sorted, because a table has no order of its own.
 async fn table_rows(
     state: SessionState,
+    name: &str,
     table: Arc<dyn TableProvider>,
 ) -> Result<Vec<Vec<String>>> {
     let batches = SessionContext::new_with_state(state)
         .read_table(table)?
         .collect()
-        .await?;
+        .await
+        .map_err(|e| error::unreadable_rows(name, &e))?;
     let mut rows = vec![];
     for batch in batches {
         let texts = batch
@@ -139,8 +142,7 @@ async fn table_rows(
 
 /// The rows of a CSV file without a header: `leaf;level 1;…;*`, or with commas if the first row has no semicolon.
 async fn csv_rows(state: &SessionState, path: &str) -> Result<Vec<Vec<String>>> {
-    let unreadable =
-        |e: DataFusionError| plan_datafusion_err!("cannot read '{path}': {}", e.strip_backtrace());
+    let unreadable = |e: DataFusionError| error::unreadable(path, &e);
     let url = ListingTableUrl::parse(path).map_err(unreadable)?;
     let store = match Session::runtime_env(state).object_store(&url) {
         Ok(store) => store,
