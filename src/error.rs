@@ -142,6 +142,12 @@ fn withheld_of_plan(error: &DataFusionError) -> Option<String> {
         | DataFusionError::SQL(..)
         | DataFusionError::Configuration(_)
         | DataFusionError::NotImplemented(_) => None,
+        // It names the scheme of a URL in the statement.
+        DataFusionError::Execution(message)
+            if message.starts_with("Unsupported object store scheme: ") =>
+        {
+            None
+        }
         _ => withheld(error),
     }
 }
