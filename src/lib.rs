@@ -8,54 +8,44 @@
 //!                ▼
 //!        spec        one validated value: column roles, model and parameters, algorithm and options
 //!                ▼
-//!        logical     AnonymizeNode { input plan, spec }
+//!        pipeline    AnonymizeNode { input plan, spec }
 //!                ▼
-//!        physical    PseudonymizeExec → IndividualsExec → BlockExec → AnonymizeExec
+//!                    PseudonymizeExec → IndividualsExec → BlockExec → AnonymizeExec
 //! ```
 
 pub mod algorithm;
-pub mod anatomize;
-mod codec;
-mod coding;
+mod call;
+pub mod check;
+mod engine;
 mod error;
-mod estimate;
-pub mod fingerprint;
-mod functions;
-pub mod generalized;
-mod logical;
-mod measure;
-pub mod metric;
+pub mod measure;
 pub mod model;
-mod parallel;
-pub mod personalized;
-mod physical;
+mod pipeline;
 mod planner;
+pub mod publish;
 mod register;
-pub mod release;
 #[cfg(test)]
 mod repeatable;
 mod spec;
+pub mod system;
 pub mod table;
-pub mod verify;
 
-pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
-pub use coding::{DateLevel, Levels};
+pub use call::{
+    ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, AuditTableFunction,
+    arguments_of, sample_patients,
+};
+pub use engine::OrderExec;
 pub use error::without_values;
-pub use functions::{
-    ARGUMENTS, AUDITS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry,
-    AuditArgument, AuditEntry, AuditTableFunction, RelationEntry, arguments_of, sample_patients,
-};
-pub use logical::{
-    AnonymizeNode, ClassesNode, CoverNode, LossNode, Measured, MeasuredNode, ReportNode, anonymize,
-    sub_tables,
-};
+pub use measure::sql::audit::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{
     AuditCall, ClassesSpec, CoverColumn, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec,
     Report, Versus,
 };
-pub use physical::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    MaskErrorsExec, OrderExec, ProfileExec, PseudonymizeExec, ReportExec, Summary,
+pub use pipeline::{
+    AnonymizeExec, AnonymizeLogicalCodec, AnonymizeNode, AnonymizePhysicalCodec, BlockExec,
+    ClassesExec, ClassesNode, CoverExec, CoverNode, DivisionExec, IndividualsExec, LossExec,
+    LossNode, MaskErrorsExec, Measured, MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec,
+    ReportNode, Summary, anonymize,
 };
 pub use planner::{
     AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,
@@ -66,3 +56,5 @@ pub use spec::{
     FunctionEntry, GivenDomain, INDIVIDUAL, LocalStrategy, Notation, NullId, NullSensitive, Output,
     Secrecy, SmallPatterns, Spec,
 };
+pub use system::anatomy::sub_tables;
+pub use table::coding::{DateLevel, Levels};

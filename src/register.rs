@@ -10,14 +10,13 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionContext;
 
-use crate::functions::{AUDITS, AuditTableFunction};
-use crate::functions::{AnonymizeRelationPlanner, AnonymizeTableFunction};
-use crate::functions::{
-    CATEGORIES_FUNCTION, CategoriesFunction, EstimateCounts, HIERARCHY, HIERARCHY_FUNCTION,
-    HierarchyFunction, INPUT_FUNCTION, InputFunction, MEASURES, MeasureTableFunction,
-    register_expressions,
+use crate::call::{
+    AnonymizeRelationPlanner, AnonymizeTableFunction, AuditTableFunction, CATEGORIES_FUNCTION,
+    CategoriesFunction, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
+    InputFunction, register_expressions,
 };
-use crate::functions::{class_key, class_tuple, unique_sets, value_hash};
+use crate::measure::sql::audit::{AUDITS, class_key, class_tuple, unique_sets, value_hash};
+use crate::measure::sql::{EstimateCounts, MEASURES, MeasureTableFunction};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
 use crate::spec::FUNCTIONS;
 

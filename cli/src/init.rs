@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, UInt64Type};
-use datafusion_anonymize::release::{real_path, table_with, visible};
+use datafusion_anonymize::publish::{real_path, table_with, visible};
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;

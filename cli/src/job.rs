@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::prelude::SessionContext;
 use datafusion_anonymize::FUNCTIONS;
-use datafusion_anonymize::release::{
+use datafusion_anonymize::publish::{
     Ledger, OnOverlap, Publish, ReportFormat, real_path, table_with,
 };
 use datafusion_cli::pool_type::PoolType;

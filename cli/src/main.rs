@@ -27,7 +27,7 @@ use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use datafusion_anonymize::release::visible_lines;
+use datafusion_anonymize::publish::visible_lines;
 use failure::{Failure, mask_panics, told};
 use log::Level;
 use secrets::hide;

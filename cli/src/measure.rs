@@ -5,7 +5,7 @@ use std::io::Write;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Float64Type;
-use datafusion_anonymize::release::visible;
+use datafusion_anonymize::publish::visible;
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;

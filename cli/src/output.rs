@@ -6,7 +6,7 @@ use std::str;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use datafusion_anonymize::release::{remove_unfinished, visible_lines};
+use datafusion_anonymize::publish::{remove_unfinished, visible_lines};
 
 use crate::secrets::hide;
 use crate::{progress, temporary};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::release::{MANIFEST, Release, ReportFormat};
+use datafusion_anonymize::publish::{MANIFEST, Release, ReportFormat};
 
 use crate::Failure;
 use crate::job::{Job, Report};

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use datafusion_anonymize::release::real_path;
+use datafusion_anonymize::publish::real_path;
 use tempfile::NamedTempFile;
 
 use crate::Failure;

@@ -28,8 +28,8 @@ use self::sweep::Sweeper;
 use super::cutting::{Cutting, cut_up};
 use super::judge::Judge;
 use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
+use crate::engine::threads::Crew;
 use crate::model::{Model, Parameter, ParameterKind};
-use crate::parallel::Crew;
 use crate::table::{Block, QuasiIdentifier};
 
 /// Best cut in the list of algorithms.

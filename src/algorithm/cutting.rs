@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Cancel, Cancelled};
-use crate::parallel::Crew;
+use crate::engine::threads::Crew;
 
 /// Parts of fewer individuals are not handed to another thread.
 const WORTH_HANDING_ON: usize = 2048;

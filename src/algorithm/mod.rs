@@ -1,12 +1,11 @@
 //! Algorithms: ways of forming classes so that a model holds at low loss. One file each, and the list [`ALGORITHMS`].
 
+pub(crate) mod baselines;
 mod best_cut;
 mod complete;
 mod cutting;
 mod danonyir;
 mod full_domain;
-mod geneir;
-mod incognito;
 mod judge;
 mod localpk;
 pub mod measure;
@@ -20,11 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::model::{Model, Parameter, ParameterError, Parameters};
 use crate::table::{Block, Region};
 
+pub use baselines::geneir::GeneIr;
+pub use baselines::incognito::Incognito;
 pub use best_cut::BestCut;
 pub use complete::complete;
 pub use danonyir::Danonyir;
-pub use geneir::GeneIr;
-pub use incognito::Incognito;
 pub use localpk::Localpk;
 pub use mondrian::Mondrian;
 pub use optimized::Optimized;
@@ -112,9 +111,9 @@ pub struct AlgorithmEntry {
 pub static ALGORITHMS: &[&AlgorithmEntry] = &[
     &optimized::ENTRY,
     &danonyir::ENTRY,
-    &geneir::ENTRY,
+    &baselines::geneir::ENTRY,
     &localpk::ENTRY,
-    &incognito::ENTRY,
+    &baselines::incognito::ENTRY,
     &best_cut::ENTRY,
     &mondrian::ENTRY,
 ];

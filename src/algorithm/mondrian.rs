@@ -28,8 +28,8 @@ use self::width::Ruler;
 use super::cutting::{Cutting, cut_up};
 use super::judge::Judge;
 use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
+use crate::engine::threads::Crew;
 use crate::model::{Model, Parameter, ParameterKind};
-use crate::parallel::Crew;
 use crate::table::Block;
 
 /// Mondrian in the list of algorithms.

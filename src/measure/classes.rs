@@ -11,7 +11,9 @@ use datafusion::arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
 use super::ClassKey;
-use crate::verify::{Answer, Measures, Minimum, Ratio, Related, Requirement};
+use super::class::Measures;
+use super::related::Related;
+use crate::check::{Answer, Minimum, Ratio, Requirement};
 
 /// How classes are measured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::error::ArrowError;
 
-use crate::verify::{comparable_rows, largest_distance};
+use crate::check::{comparable_rows, largest_distance};
 
 /// More different values than this are too many for t-closeness to say anything.
 pub(crate) const MOST_VALUES: usize = 256;

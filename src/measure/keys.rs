@@ -6,7 +6,7 @@ use datafusion::arrow::array::{ArrayRef, BinaryArray, BinaryBuilder};
 use datafusion::arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
-use crate::verify::comparable_rows;
+use crate::check::comparable_rows;
 
 /// Bytes of a class in shuffles and sorts: half a BLAKE3 hash of its tuple. Two tuples with the same half would take
 /// about 2^64 attempts to find.

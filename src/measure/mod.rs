@@ -7,12 +7,24 @@
 //! losses    published, glm_0, ncp_count_0, …            one row of sums per partition, see [`loss_schema`]
 //! ```
 
+mod bucket_sum;
+pub(crate) mod cell;
+mod class;
 mod classes;
 mod cover;
 mod distance;
 mod keys;
 mod loss;
+pub(crate) mod query_error;
+mod related;
 mod report;
+mod similarity;
+pub(crate) mod sql;
+
+pub use bucket_sum::{Estimate, Hits};
+pub use class::{Measurer, Measures, Reference, eir_l};
+pub use related::Labels;
+pub use similarity::{Similarity, similarity_attack};
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};

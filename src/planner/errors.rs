@@ -5,8 +5,8 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
-use crate::release::PublishNode;
+use crate::pipeline::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
+use crate::publish::PublishNode;
 
 /// A session with this extension in its configuration shows no value of the data in the error of any query, not only of
 /// those that call a function of this crate.

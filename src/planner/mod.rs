@@ -26,14 +26,16 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
+use crate::engine::Deal;
 use crate::error;
-use crate::logical::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
-use crate::physical::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, Deal, DivisionExec, IndividualsExec,
-    LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec, counts_secrets,
+use crate::pipeline::{
+    AnonymizeExec, AnonymizeNode, BlockExec, ClassesExec, ClassesNode, CoverExec, CoverNode,
+    DivisionExec, IndividualsExec, LossExec, LossNode, MaskErrorsExec, ProfileExec,
+    PseudonymizeExec, ReportExec, ReportNode,
 };
-use crate::release::{PublishExec, PublishNode};
+use crate::publish::{PublishExec, PublishNode};
 use crate::spec::{Form, Layout, NullSensitive, Spec};
+use crate::system::buckets::counts_secrets;
 
 #[cfg(test)]
 pub(crate) use errors::EXPRESSIONS;

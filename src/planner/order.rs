@@ -9,7 +9,8 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
-use crate::physical::{AnonymizeExec, IndividualsExec, OrderExec};
+use crate::engine::OrderExec;
+use crate::pipeline::{AnonymizeExec, IndividualsExec};
 
 /// Puts [`OrderExec`] in the place of the engine's sorts below the operators of this crate.
 ///

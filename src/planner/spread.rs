@@ -13,7 +13,7 @@ use datafusion::physical_plan::{
 };
 
 use super::records_of;
-use crate::physical::PseudonymizeExec;
+use crate::pipeline::PseudonymizeExec;
 
 /// Deals the batches of a small input out to all partitions.
 ///

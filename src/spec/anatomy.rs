@@ -3,9 +3,11 @@
 use datafusion::common::{DataFusionError, Result};
 
 use super::{BlockSize, Contradictory, Form, Notation, NullSensitive, Spec};
-use crate::anatomize::{Ask, Division, DivisionError, Method, Requirements, SubTables};
 use crate::error;
 use crate::model::Ratio;
+use crate::system::anatomy::slppa::{
+    Ask, Division, DivisionError, Method, Requirements, SubTables,
+};
 
 /// The column that names the table of each row of an anatomized release.
 pub const SUBTABLE: &str = "subtable";

@@ -4,8 +4,8 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::Result;
 
 use super::{Layout, Spec};
-use crate::coding::ColumnCategories;
 use crate::error;
+use crate::table::coding::ColumnCategories;
 
 /// The categories of each sensitive column that has them, in the column's own type.
 pub(crate) fn column_categories(

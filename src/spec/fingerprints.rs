@@ -5,9 +5,9 @@ use std::sync::Arc;
 use datafusion::common::Result;
 
 use super::{BlockSize, Form, NullSensitive, Spec};
-use crate::coding::Levels;
 use crate::error;
 use crate::table::Taxonomy;
+use crate::table::coding::Levels;
 
 /// The hierarchy of the sensitive column, if it has a given one.
 pub(crate) fn sensitive_tree(spec: &Spec) -> Option<&Arc<Taxonomy>> {

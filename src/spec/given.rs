@@ -7,8 +7,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 
 use super::{GivenDomain, Layout, Spec, given_tree};
-use crate::coding::{Domain, Key, Keys, canonical};
 use crate::error;
+use crate::table::coding::{Domain, Key, Keys, canonical};
 
 /// A stated domain in the column's own type.
 #[derive(Debug)]

@@ -19,13 +19,13 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::anatomy;
 use super::{
     Contradictory, FingerprintRows, Form, GivenDomain, Notation, Output, SUBTABLE, Secrecy, Spec,
+    anatomy,
 };
-use crate::coding::{Kind, Ladder, Levels, interval_fields};
 use crate::error;
 use crate::table::Taxonomy;
+use crate::table::coding::{Kind, Ladder, Levels, interval_fields};
 
 use super::fingerprints::is_form;
 

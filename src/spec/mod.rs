@@ -39,10 +39,10 @@ pub use local::Secrecy;
 pub(crate) use local::{LocalRequirement, SecretAttribute, SecretRule};
 
 use crate::algorithm::{self, Algorithm};
-use crate::coding::Levels;
 use crate::error;
 use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
 use crate::table::Categories;
+use crate::table::coding::Levels;
 use datafusion::common::Result;
 
 /// Sensitive columns that one call may protect.

@@ -1,5 +1,11 @@
 //! Hierarchies: taxonomies of a column's values, from leaves to one root.
 
+mod co_occurrence;
+mod even;
+
+pub use co_occurrence::co_occurrence;
+pub use even::even;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;

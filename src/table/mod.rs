@@ -3,11 +3,18 @@
 mod block;
 mod categories;
 mod chance;
+pub(crate) mod coding;
 #[cfg(test)]
 pub(crate) mod example;
 mod fingerprint;
 mod hierarchy;
+mod profile;
 mod region;
+mod router;
+
+pub use hierarchy::{co_occurrence, even};
+pub use profile::{EXACT_VALUES, Profile};
+pub use router::Router;
 
 pub use block::{Block, Categorical, Hierarchical, LossTree, NULL_CODE, Numeric, QuasiIdentifier};
 pub use categories::{Categories, CategoryError, CategoryRow};

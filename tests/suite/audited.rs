@@ -6,7 +6,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
-use datafusion_anonymize::verify::{Measurer, Measures, Published, Reference, diversity};
+use datafusion_anonymize::check::{Published, diversity};
+use datafusion_anonymize::measure::{Measurer, Measures, Reference};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -17,7 +18,7 @@ type Record = (i32, i32, Option<i32>);
 /// The same before it was anonymized: the values of both quasi-identifiers, individual, value.
 type Plain = (i32, String, i32, Option<i32>);
 
-/// Tables that go through SQL; the measures themselves are compared with brute force in `src/verify/measures.rs`.
+/// Tables that go through SQL; the measures themselves are compared with brute force in `src/measure/class.rs`.
 const TABLES: u64 = 25;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,14 +1,14 @@
 //! What every model and every algorithm must do. New entries of the lists join by being in them.
 
 use datafusion_anonymize::algorithm::{ALGORITHMS, AlgorithmEntry, Cancel};
+use datafusion_anonymize::check::{
+    Listed, Published, Requirement, SensitiveColumn, SensitiveTable, Sensitivity,
+    check_sensitivity, verify,
+};
 use datafusion_anonymize::model::{MODELS, Member, Model, ParameterKind, Parameters};
 use datafusion_anonymize::table::{
     Block, Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier,
     Sensitive,
-};
-use datafusion_anonymize::verify::{
-    Listed, Published, Requirement, SensitiveColumn, SensitiveTable, Sensitivity,
-    check_sensitivity, verify,
 };
 use datafusion_anonymize::{FUNCTIONS, Form, arguments_of};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn cases() -> Vec<Case> {
                 counts.or_else(|| Sensitivity::named(entry.name, text).map(Twin::Sensitivity));
             cases.push(Case {
                 model: (entry.build)(&parameters).unwrap(),
-                twin: twin.unwrap_or_else(|| panic!("verify/ does not know {}", entry.name)),
+                twin: twin.unwrap_or_else(|| panic!("check/ does not know {}", entry.name)),
                 categories: entry.parameters.iter().any(|p| p.name == "categories"),
             });
         }

@@ -8,11 +8,11 @@ use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
 use datafusion_anonymize::algorithm::ALGORITHMS;
-use datafusion_anonymize::table::Taxonomy;
-use datafusion_anonymize::verify::{
+use datafusion_anonymize::check::{
     CombinationRequirement, FingerprintRequirement, PublishedFingerprints, verify_combinations,
     verify_fingerprints,
 };
+use datafusion_anonymize::table::Taxonomy;
 use datafusion_anonymize::{BlockSize, FingerprintRows, Levels, Spec, anonymize};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

@@ -2,7 +2,7 @@
 //! values.
 
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::release::{Count, Manifest, Publish};
+use datafusion_anonymize::publish::{Count, Manifest, Publish};
 use serde_json::Value;
 
 use crate::engine::{context, rows};

@@ -1,7 +1,7 @@
 //! Columns of any name.
 
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::release::Publish;
+use datafusion_anonymize::publish::Publish;
 
 use crate::engine::{context, rows};
 

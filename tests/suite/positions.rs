@@ -1,7 +1,7 @@
 //! The positional attack: whoever takes the j-th row of a group in one table and the j-th in another for one person.
 
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::release::Publish;
+use datafusion_anonymize::publish::Publish;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;

@@ -17,7 +17,7 @@ use datafusion::object_store::{
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::release::{
+use datafusion_anonymize::publish::{
     Count, Ledger, Manifest, OnOverlap, Publish, Release, ReportFormat,
 };
 use futures::StreamExt;

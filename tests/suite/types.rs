@@ -4,7 +4,7 @@ use std::path::Path;
 
 use datafusion::common::Result;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::release::Publish;
+use datafusion_anonymize::publish::Publish;
 use datafusion_anonymize::{Spec, anonymize};
 
 use crate::calls::{CALLS, call};

@@ -1,6 +1,6 @@
 //! Values of TOML as arguments in SQL.
 
-use datafusion_anonymize::release::visible;
+use datafusion_anonymize::publish::visible;
 use toml::Value;
 
 use super::identifier;

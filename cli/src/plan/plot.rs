@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use datafusion_anonymize::release::visible;
+use datafusion_anonymize::publish::visible;
 
 use super::Outcome;
 

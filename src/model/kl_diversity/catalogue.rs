@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::parallel::Crew;
+use crate::engine::threads::Crew;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// So many fingerprints are looked at by one thread before it takes others.

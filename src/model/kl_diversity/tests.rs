@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
-use crate::parallel::Crew;
+use crate::engine::threads::Crew;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// A, B and C with two leaves each; B's second leaf has two below it.

@@ -1,7 +1,7 @@
 //! What is said about wrong calls of what measures, makes hierarchies and samples, and publishes. Messages of the anonymizing
 //! functions are in the snapshots of `errors` and `anatomy`, those about jobs with the tests of the program.
 
-use datafusion_anonymize::release::{Ledger, OnOverlap, Publish};
+use datafusion_anonymize::publish::{Ledger, OnOverlap, Publish};
 
 use super::{golden, masked_names, measured, part};
 use crate::engine::rows;

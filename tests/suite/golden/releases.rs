@@ -3,7 +3,7 @@
 use std::fs;
 
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::release::{Ledger, Manifest, Publish, Release, ReportFormat};
+use datafusion_anonymize::publish::{Ledger, Manifest, Publish, Release, ReportFormat};
 use serde_json::Value;
 
 use super::{golden, masked_names, part, result, rounded, session};

@@ -42,7 +42,7 @@ fn golden_exports() {
         let names: Vec<_> = exports(&project(path)).into_iter().collect();
         part(path, &names.join("\n"))
     };
-    let text: String = ["src/lib.rs", "src/release/mod.rs"].map(listed).concat();
+    let text: String = ["src/lib.rs", "src/publish/mod.rs"].map(listed).concat();
     golden("exports", &text);
     let names = exports("mod c;\npub use a::{B, C,\n};\npub mod d;\npub use x::y::Z;\n");
     assert_eq!(

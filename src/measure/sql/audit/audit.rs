@@ -1,0 +1,169 @@
+//! `audit`: what a published table attains, one row per measure.
+
+use datafusion::common::Result;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+
+use super::figures::{aggregate_classes, aggregate_individuals};
+use super::roles::Roles;
+use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, loss, original, population};
+use crate::call::source::hierarchy::plan_rows;
+use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
+use crate::pipeline::{ClassesNode, report};
+use crate::spec::{BUCKET, BUCKETIZED};
+
+/// The entry of `audit`.
+pub(super) const AUDIT: AuditEntry = AuditEntry {
+    name: "audit",
+    help: "what a published table attains, whoever made it: one row per measure",
+    relations: &[PUBLISHED, POPULATION, ORIGINAL],
+    arguments: &[
+        classes::ID,
+        classes::ONE_ROW,
+        classes::QI,
+        classes::SENSITIVE,
+        CATEGORIES,
+        C,
+        classes::K,
+        classes::L,
+        classes::ALPHA,
+        classes::BETA,
+        POPULATION_ID,
+        ORIGINAL_ID,
+        SAME_IDS,
+        loss::HIERARCHY,
+    ],
+    build,
+};
+
+pub(super) const PUBLISHED: RelationEntry = RelationEntry {
+    name: "published",
+    required: true,
+    help: "the table as it is, or would be, published",
+};
+
+const POPULATION: RelationEntry = RelationEntry {
+    name: "population",
+    required: false,
+    help: "the people among whom an attacker looks, with the quasi-identifiers as they are (default: unknown)",
+};
+
+const POPULATION_ID: AuditArgument = AuditArgument {
+    name: "population_id",
+    help: "the column of the population that tells individuals apart (default: one row each)",
+};
+
+const ORIGINAL: RelationEntry = RelationEntry {
+    name: "original",
+    required: false,
+    help: "the table before it was anonymized, to check that the published one is true (default: not checked)",
+};
+
+const ORIGINAL_ID: AuditArgument = AuditArgument {
+    name: "original_id",
+    help: "the column of the original table that tells individuals apart (default: the one named by id)",
+};
+
+const SAME_IDS: AuditArgument = AuditArgument {
+    name: "same_ids",
+    help: "true if the published ids are those of the original, so that each is compared with itself (default: false)",
+};
+
+pub(super) const CATEGORIES: AuditArgument = AuditArgument {
+    name: "categories",
+    help: "categories of sensitive values, the most sensitive first: [['HIV', 'Cancer'], ['Flu']], or a table or file (default: none)",
+};
+
+pub(super) const C: AuditArgument = AuditArgument {
+    name: "c",
+    help: "the c of recursive (c, l)-diversity (default: 3)",
+};
+
+fn build(given: &mut Given) -> Result<LogicalPlan> {
+    let roles = Roles::take(given)?;
+    let categories = given.categories(roles.sensitive_name());
+    let c = given.fraction("c")?.unwrap_or((3, 1));
+    let versus = classes::take_versus(given)?;
+    let spec = ClassesSpec {
+        ordered: roles.ordered(),
+        fingerprints: true,
+        c,
+        categories: categories.is_some(),
+        labels: roles.labels().is_some(),
+        versus: versus.clone(),
+        ..classes::spec(given, &roles)?
+    };
+    let mut inputs = vec![roles.records()?, roles.values(categories.as_ref())?];
+    inputs.extend(roles.labels().map(plan_rows).transpose()?);
+    let figures = aggregate_classes(ClassesNode::plan(spec, inputs)?)?;
+    let plan = LogicalPlanBuilder::from(figures);
+    let plan = if roles.one_row_per_individual() {
+        plan
+    } else {
+        plan.cross_join(aggregate_individuals(roles.members()?)?)?
+    };
+    let (population, original) = (
+        given.optional_relation("population"),
+        given.optional_relation("original"),
+    );
+    let (has_population, has_original) = (population.is_some(), original.is_some());
+    let plan = match population {
+        Some(population) => plan.cross_join(population::figures(given, &roles, population)?)?,
+        None => plan,
+    };
+    let same_ids = given.flag("same_ids")?;
+    let plan = match original {
+        Some(original) => plan.cross_join(original::figures(given, &roles, original, same_ids)?)?,
+        None => plan,
+    };
+    for (argument, relation) in [("population_id", "population"), ("original_id", "original")] {
+        if given.take(argument).is_some() {
+            return Err(given.refuse(relation, format!("is missing beside {argument}")));
+        }
+    }
+    if !roles.hierarchies.is_empty() && !has_population && !has_original {
+        return Err(given.refuse(
+            "original",
+            "or population is missing beside hierarchy, which says what labels stand for when tables are compared",
+        ));
+    }
+    if roles.labels().is_some() && has_original {
+        return Err(given.refuse(
+            "hierarchy",
+            "of the sensitive column excludes original, whose sensitive values are compared as they are",
+        ));
+    }
+    if same_ids && !has_original {
+        return Err(given.refuse("original", "is missing beside same_ids"));
+    }
+    let call = AuditCall {
+        population: has_population,
+        original: has_original.then_some(same_ids),
+        one_row_per_individual: roles.one_row_per_individual(),
+        labels: roles.labels().is_some(),
+        categories: categories.map_or(0, |c| c.len() as usize),
+        c: decimal(c),
+        versus: versus
+            .as_ref()
+            .and_then(Versus::requirements)
+            .map(|(plain, enhanced)| (plain.to_string(), enhanced.to_string())),
+        buckets: has_buckets(&roles.others),
+        others: roles.others.clone(),
+    };
+    report(given.function(), Report::Audit(call), plan)
+}
+
+/// Whether some columns are those of buckets.
+fn has_buckets(columns: &[String]) -> bool {
+    let mut names = columns.iter().filter_map(|name| name.strip_suffix(BUCKET));
+    names.any(|name| columns.contains(&format!("{name}{BUCKETIZED}")))
+}
+
+/// A fraction over a power of ten as a decimal.
+fn decimal((numerator, denominator): (u64, u64)) -> String {
+    let places = denominator.ilog10() as usize;
+    if places == 0 {
+        return numerator.to_string();
+    }
+    let (whole, part) = (numerator / denominator, numerator % denominator);
+    format!("{whole}.{part:0places$}")
+}

@@ -1,0 +1,134 @@
+//! `estimate(published, 'SELECT count(*) FROM published WHERE age > 30 …')`: count queries over generalized tables.
+//!
+//! The query becomes an ordinary plan: predicates over generalized columns are calls of `match_fraction`, those over
+//! other columns stay as they are, and `estimate_count` adds up.
+//!
+//! ```text
+//! Projection      keys, estimate, standard_error, low, high
+//!   Aggregate       by keys: estimate_count(p)
+//!     Aggregate       by keys and individual
+//!       Projection      p of each record
+//!         Filter          what is known exactly
+//!           the published table
+//! ```
+
+mod anatomized;
+mod bucket_sum;
+mod column_values;
+mod condition;
+mod estimate_count;
+pub(crate) mod estimated;
+mod expected_members;
+mod formula;
+mod known_fraction;
+mod match_fraction;
+mod plan;
+mod query;
+mod relative_error;
+mod share;
+mod sum;
+
+pub(crate) use bucket_sum::{bucket_sum, fixed_sum};
+pub(crate) use column_values::column_values;
+pub(crate) use estimate_count::estimate_count;
+pub(crate) use known_fraction::known_fraction;
+pub(crate) use match_fraction::match_fraction;
+pub(crate) use relative_error::relative_error;
+
+use std::sync::Arc;
+
+use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::sqlparser::ast::Select;
+
+use super::function::{MeasureCall, MeasureEntry, ToExpr};
+use crate::call::value::Argument;
+use crate::error;
+use crate::measure::cell::{is_generalized, value_type};
+pub(super) use anatomized::COLUMNS as ANATOMIZED;
+pub(crate) use expected_members::expected_members;
+pub(super) use plan::{Options, plan as plan_query};
+pub(super) use query::Query;
+pub(super) use share::{list, scalar};
+pub(super) use sum::SUM;
+
+/// The function's name.
+const NAME: &str = "estimate";
+
+/// The function.
+pub(super) const ENTRY: MeasureEntry = MeasureEntry {
+    name: NAME,
+    relations: &["published"],
+    positional: &["query"],
+    plan,
+};
+
+fn refuse(message: impl AsRef<str>) -> DataFusionError {
+    error::call(NAME, message)
+}
+
+/// What a query must be.
+const SHAPE: &str = "SELECT count(*) or count(DISTINCT …) FROM published [WHERE …] [GROUP BY …]";
+
+/// Plans a call.
+fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
+    let asked = Asked::read(&ENTRY, SHAPE, call)?;
+    let schema = original_schema(asked.published.schema())?;
+    let query = Query::read(*asked.select, &schema, asked.options.id.as_deref(), to_expr)?;
+    plan::plan(asked.published, query, &asked.options)
+}
+
+/// A call with a query over a published table.
+struct Asked {
+    select: Box<Select>,
+    /// The table under the name that the query gives it.
+    published: LogicalPlan,
+    options: Options,
+}
+
+impl Asked {
+    /// Reads a call of a function whose queries have a shape.
+    fn read(entry: &MeasureEntry, shape: &str, mut call: MeasureCall) -> Result<Self> {
+        let function = entry.name;
+        let (mut sql, mut options) = (None, Options::new(call.hierarchies));
+        for (name, value) in &call.arguments {
+            match (name.as_str(), value) {
+                ("query", Argument::Text(text)) => sql = Some(text.clone()),
+                ("query", _) => {
+                    let message = format!("must be {shape} in quotes, not {value}");
+                    return Err(error::argument(function, name, message));
+                }
+                _ if options.read(function, name, value)? => {}
+                _ => return Err(entry.unknown(name, Options::NAMES)),
+            }
+        }
+        let sql = sql.ok_or_else(|| {
+            let message = format!("is missing: give {shape} in quotes after the published table");
+            error::argument(function, "query", message)
+        })?;
+        let Some(published) = call.relations.pop() else {
+            return Err(error::argument(function, "published", "is missing"));
+        };
+        let (select, table) = query::parse(function, shape, &sql)?;
+        let published = LogicalPlanBuilder::from(published).alias(table)?.build()?;
+        Ok(Self {
+            options: options.checked(function, published.schema())?,
+            select,
+            published,
+        })
+    }
+}
+
+/// The schema as it was before generalization: the query is written as if the table still had it, and the engine checks
+/// the types of some expressions while it reads them.
+pub(super) fn original_schema(published: &DFSchema) -> Result<DFSchema> {
+    let fields = published.iter().map(|(qualifier, field)| {
+        let data_type = value_type(field.data_type()).filter(|_| is_generalized(field.data_type()));
+        let field = match data_type {
+            Some(data_type) => Arc::new(field.as_ref().clone().with_data_type(data_type)),
+            None => Arc::clone(field),
+        };
+        (qualifier.cloned(), field)
+    });
+    DFSchema::new_with_metadata(fields.collect(), published.metadata().clone())
+}

@@ -1,0 +1,528 @@
+//! What a call of `query_error` says.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::Expr;
+
+use super::plain_type;
+use crate::call::value::Argument;
+use crate::error;
+use crate::measure::query_error::Draw;
+use crate::measure::sql::domain::given_domain;
+use crate::measure::sql::estimate::ANATOMIZED;
+use crate::measure::sql::function::{MeasureCall, MeasureEntry};
+use crate::spec::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
+use crate::table::coding::Levels;
+
+const NAMED: &[&str] = &[
+    "id",
+    "qi",
+    "sensitive",
+    "sum",
+    "categorical",
+    "domain",
+    "hierarchy",
+    "anatomized",
+    "queries",
+    "dimensions",
+    "selectivity",
+    "seed",
+    "count",
+    "floor",
+    "show_predicates",
+];
+
+const MAX_QUERIES: u32 = 100_000;
+
+/// What is counted.
+#[derive(Debug)]
+pub(super) enum Counted {
+    Records,
+    Individuals(Box<Ids>),
+}
+
+/// The columns that tell individuals apart.
+#[derive(Debug)]
+pub(super) struct Ids {
+    pub original: Expr,
+    pub published: Expr,
+}
+
+/// The columns that make a table an anatomized one in long form.
+#[derive(Debug)]
+pub(super) struct Anatomy {
+    pub subtable: Expr,
+    pub gid: Expr,
+    pub count: Expr,
+}
+
+/// The columns that make a table one with local groups and buckets.
+#[derive(Debug)]
+pub(super) struct Local {
+    pub individual: Expr,
+    pub gid: Expr,
+    /// How many members have a value that stands in a row of its own.
+    pub times: Option<Expr>,
+    /// What is summed; without it, individuals are counted.
+    pub summed: Option<Summed>,
+}
+
+/// A column that is summed.
+#[derive(Debug)]
+pub(super) struct Summed {
+    pub name: String,
+    pub original: Expr,
+    pub bucket: Bucket,
+}
+
+/// The columns of an attribute's buckets.
+#[derive(Debug, Clone)]
+pub(super) struct Bucket {
+    pub values: Expr,
+    pub bid: Expr,
+}
+
+/// A column that queries ask for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub name: String,
+    pub original: Expr,
+    /// The published column; `None` where all its values are in buckets.
+    pub shown: Option<Expr>,
+    /// Where some or all of its values are in buckets.
+    pub bucket: Option<Bucket>,
+    /// The type of its original values.
+    pub value_type: DataType,
+    /// Whether ranges are asked for; else sets of values.
+    pub is_range: bool,
+    /// Its domain, if it was given.
+    pub domain: Option<ScalarValue>,
+    /// Its hierarchy, if it is published as labels.
+    pub levels: Option<Levels>,
+}
+
+/// A call, checked against both tables.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// The columns of an anatomized table in long form, if the published one is.
+    pub anatomy: Option<Anatomy>,
+    /// The columns of a table with buckets, if the published one is.
+    pub local: Option<Local>,
+    pub qi: Vec<Asked>,
+    pub sensitive: Option<Asked>,
+    pub counted: Counted,
+    pub draw: Draw,
+    pub floor: f64,
+    pub show_predicates: bool,
+}
+
+impl Request {
+    /// The columns that queries ask for: quasi-identifiers, then the sensitive one.
+    pub fn columns(&self) -> impl Iterator<Item = &Asked> {
+        self.qi.iter().chain(&self.sensitive)
+    }
+
+    /// Reads the arguments of a call.
+    pub fn read(entry: &MeasureEntry, call: &MeasureCall) -> Result<Self> {
+        let function = entry.name;
+        let arguments = call.arguments.as_slice();
+        let [original, published] = call.relations.as_slice() else {
+            return datafusion::common::internal_err!("{function} takes two relations");
+        };
+        if let Some((name, _)) = arguments.iter().find(|(n, _)| !NAMED.contains(&n.as_str())) {
+            return Err(entry.unknown(name, NAMED));
+        }
+        let given = Given {
+            function,
+            arguments,
+        };
+        let tables = Tables {
+            function,
+            original: original.schema(),
+            published: published.schema(),
+            categorical: given.names("categorical")?.unwrap_or_default(),
+            domains: given.domains()?,
+            hierarchies: &call.hierarchies,
+        };
+        let qi = given.names("qi")?.unwrap_or_default();
+        if qi.is_empty() {
+            return Err(error::argument(
+                function,
+                "qi",
+                "is missing: name the generalized columns",
+            ));
+        }
+        let sensitive = given.name("sensitive")?;
+        let id = given.name("id")?;
+        let asked = |name: &String| qi.contains(name) || sensitive.as_ref() == Some(name);
+        if let Some((name, _)) = call.hierarchies.iter().find(|(name, _)| !asked(name)) {
+            return Err(error::argument(
+                function,
+                "hierarchy",
+                format!("names column '{name}', which is neither in qi nor sensitive"),
+            ));
+        }
+        let qi = qi
+            .iter()
+            .map(|name| tables.asked("qi", name))
+            .collect::<Result<Vec<_>>>()?;
+        let dimensions = given.count("dimensions", 1, qi.len() as u64)?;
+        let draw = Draw {
+            queries: given
+                .count("queries", 1, MAX_QUERIES.into())?
+                .unwrap_or(1_000) as u32,
+            dimensions: dimensions.unwrap_or_else(|| 2.min(qi.len() as u64)) as u32,
+            selectivity: given.share("selectivity", false)?.unwrap_or(0.1),
+            seed: given.count("seed", 0, u64::MAX)?.unwrap_or(1),
+            sensitive: sensitive.is_some(),
+        };
+        let sensitive = sensitive
+            .map(|name| tables.asked("sensitive", &name))
+            .transpose()?;
+        let counted = tables.counted(given.choice("count", &["records", "individuals"])?, id)?;
+        if matches!(counted, Counted::Individuals(_))
+            && sensitive.as_ref().is_some_and(|s| s.levels.is_some())
+        {
+            return Err(error::argument(
+                function,
+                "count",
+                "must be 'records' where the sensitive column has a hierarchy: whether any of an individual's records \
+                 matches cannot be told from their labels",
+            ));
+        }
+        let anatomy = tables.anatomy(given.optional_flag("anatomized")?)?;
+        let local = match anatomy {
+            Some(_) => None,
+            None => tables.local()?,
+        };
+        let single = match (&anatomy, &local) {
+            (Some(_), _) => Some("an anatomized table"),
+            (_, Some(_)) => Some("a table with buckets"),
+            _ => None,
+        };
+        if let (Counted::Individuals(_), Some(table)) = (&counted, single) {
+            return Err(error::argument(
+                function,
+                "count",
+                format!("must be 'records' for {table}, which has a record per individual"),
+            ));
+        }
+        let floor = given.share("floor", true)?;
+        let local = match (given.name("sum")?, local) {
+            (None, local) => local,
+            (Some(_), None) => {
+                return Err(error::argument(
+                    function,
+                    "sum",
+                    format!(
+                        "needs a published table with buckets, whose columns are called x{BUCKETIZED} and x{BUCKET}"
+                    ),
+                ));
+            }
+            (Some(_), Some(_)) if floor.is_some() => {
+                return Err(error::argument(
+                    function,
+                    "floor",
+                    "is a share of all records and cannot be used with sum",
+                ));
+            }
+            (Some(name), Some(local)) => Some(Local {
+                summed: Some(tables.summed(&name)?),
+                ..local
+            }),
+        };
+        Ok(Self {
+            anatomy,
+            local,
+            sensitive,
+            counted,
+            draw,
+            floor: floor.unwrap_or(0.0),
+            show_predicates: given.flag("show_predicates")?,
+            qi,
+        })
+    }
+}
+
+/// The arguments of a call by name.
+struct Given<'a> {
+    function: &'a str,
+    arguments: &'a [(String, Argument)],
+}
+
+impl Given<'_> {
+    fn get(&self, name: &str) -> Option<&Argument> {
+        let found = self.arguments.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value)
+    }
+
+    /// Reads an argument, or says what is allowed.
+    fn read<T>(
+        &self,
+        name: &str,
+        allowed: &str,
+        read: impl Fn(&Argument) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        read(value).map(Some).ok_or_else(|| {
+            error::argument(
+                self.function,
+                name,
+                format!("must be {allowed}, not {value}"),
+            )
+        })
+    }
+
+    fn name(&self, name: &str) -> Result<Option<String>> {
+        let text = |value: &Argument| value.text().map(str::to_owned);
+        self.read(name, "the name of one column", text)
+    }
+
+    fn names(&self, name: &str) -> Result<Option<Vec<String>>> {
+        self.read(name, "a list of column names", Argument::names)
+    }
+
+    fn count(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>> {
+        let allowed = if most == u64::MAX {
+            "a whole number".to_owned()
+        } else {
+            format!("a whole number between {least} and {most}")
+        };
+        self.read(name, &allowed, |value| match value {
+            Argument::Number(digits) => {
+                let number = digits.parse().ok();
+                number.filter(|n| (least..=most).contains(n))
+            }
+            _ => None,
+        })
+    }
+
+    fn share(&self, name: &str, zero: bool) -> Result<Option<f64>> {
+        let allowed = if zero {
+            "a share between 0 and 1"
+        } else {
+            "a share above 0 and at most 1"
+        };
+        self.read(name, allowed, |value| match value {
+            Argument::Number(digits) => {
+                let share: Option<f64> = digits.parse().ok();
+                share.filter(|s| (0.0..=1.0).contains(s) && (zero || *s > 0.0))
+            }
+            _ => None,
+        })
+    }
+
+    fn flag(&self, name: &str) -> Result<bool> {
+        Ok(self.optional_flag(name)?.unwrap_or(false))
+    }
+
+    fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
+        self.read(name, "true or false", |value| match value {
+            Argument::Boolean(flag) => Some(*flag),
+            _ => None,
+        })
+    }
+
+    fn choice(&self, name: &str, choices: &[&'static str]) -> Result<&'static str> {
+        let allowed = format!("one of '{}'", choices.join("', '"));
+        let choice = self.read(name, &allowed, |value| {
+            let text = value.text()?;
+            choices.iter().find(|c| **c == text).copied()
+        })?;
+        Ok(choice.unwrap_or(choices[0]))
+    }
+
+    fn domains(&self) -> Result<Vec<(String, Argument)>> {
+        let allowed = "a map from columns to [smallest, largest] or to their values";
+        let domains = self.read("domain", allowed, |value| match value {
+            Argument::Map(entries) => Some(entries.clone()),
+            _ => None,
+        })?;
+        Ok(domains.unwrap_or_default())
+    }
+}
+
+/// Both tables, and what is said of their columns.
+struct Tables<'a> {
+    function: &'a str,
+    original: &'a DFSchema,
+    published: &'a DFSchema,
+    categorical: Vec<String>,
+    domains: Vec<(String, Argument)>,
+    hierarchies: &'a [(String, Levels)],
+}
+
+impl Tables<'_> {
+    fn asked(&self, argument: &str, name: &str) -> Result<Asked> {
+        let (original, data_type) = self.find(argument, name, self.original, "original")?;
+        let bucket = self.bucket(name);
+        let shown = match (
+            &bucket,
+            self.find(argument, name, self.published, "published"),
+        ) {
+            (_, Ok((shown, _))) => Some(shown),
+            (Some(_), Err(_)) => None,
+            (None, Err(missing)) => return Err(missing),
+        };
+        let value_type = plain_type(&data_type);
+        let names = value_type == DataType::Utf8
+            || value_type == DataType::Boolean
+            || argument == "sensitive"
+            || self.categorical.iter().any(|c| c == name);
+        if value_type.is_nested() || matches!(value_type, DataType::Binary | DataType::BinaryView) {
+            return Err(error::argument(
+                self.function,
+                argument,
+                format!(
+                    "names column '{name}' of type {data_type}, about which nothing can be asked"
+                ),
+            ));
+        }
+        let given = self.domains.iter().find(|(c, _)| c == name);
+        let domain = given
+            .map(|(_, domain)| given_domain(self.function, name, Some(&value_type), !names, domain))
+            .transpose()?;
+        Ok(Asked {
+            name: name.to_owned(),
+            original,
+            shown,
+            bucket,
+            value_type,
+            is_range: !names,
+            domain,
+            levels: self.levels(name),
+        })
+    }
+
+    /// The columns of an anatomized table, if the published one has all of them and nobody denies it.
+    fn anatomy(&self, told: Option<bool>) -> Result<Option<Anatomy>> {
+        let all = || ANATOMIZED.into_iter().all(|name| self.has(name));
+        if told == Some(false) || told.is_none() && !all() {
+            return Ok(None);
+        }
+        let column = |name: &str| -> Result<Expr> {
+            let (column, _) = self.find("anatomized", name, self.published, "published")?;
+            Ok(column)
+        };
+        let [subtable, gid, count] = ANATOMIZED;
+        Ok(Some(Anatomy {
+            subtable: column(subtable)?,
+            gid: column(gid)?,
+            count: column(count)?,
+        }))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.published.fields().iter().any(|f| f.name() == name)
+    }
+
+    /// The columns of a table with buckets, if the published one has all of them.
+    fn local(&self) -> Result<Option<Local>> {
+        let mut fields = self.published.fields().iter();
+        let buckets = fields.any(|field| {
+            let name = field.name().strip_suffix(BUCKET);
+            name.is_some_and(|name| self.bucket(name).is_some())
+        });
+        if !buckets || !self.has(INDIVIDUAL) || !self.has(GROUP) {
+            return Ok(None);
+        }
+        let column = |name: &str| -> Result<Expr> {
+            let (column, _) = self.find("published", name, self.published, "published")?;
+            Ok(column)
+        };
+        Ok(Some(Local {
+            individual: column(INDIVIDUAL)?,
+            gid: column(GROUP)?,
+            times: self.has(COUNT).then(|| column(COUNT)).transpose()?,
+            summed: None,
+        }))
+    }
+
+    /// The columns of an attribute's buckets, if it has any.
+    fn bucket(&self, name: &str) -> Option<Bucket> {
+        let column = |suffix: &str| {
+            let name = format!("{name}{suffix}");
+            let found = self.find("published", &name, self.published, "published");
+            found.ok().map(|(column, _)| column)
+        };
+        Some(Bucket {
+            values: column(BUCKETIZED)?,
+            bid: column(BUCKET)?,
+        })
+    }
+
+    /// A column all of whose values are numbers in buckets.
+    fn summed(&self, name: &str) -> Result<Summed> {
+        let (original, data_type) = self.find("sum", name, self.original, "original")?;
+        let refuse = |reason: String| {
+            let message = format!("names column '{name}', which cannot be summed: {reason}");
+            Err(error::argument(self.function, "sum", message))
+        };
+        let Some(bucket) = self.bucket(name).filter(|_| !self.has(name)) else {
+            return refuse("not all its values are in buckets".to_owned());
+        };
+        if !plain_type(&data_type).is_numeric() {
+            return refuse(format!("it is {data_type}"));
+        }
+        Ok(Summed {
+            name: name.to_owned(),
+            original,
+            bucket,
+        })
+    }
+
+    fn levels(&self, name: &str) -> Option<Levels> {
+        let found = self.hierarchies.iter().find(|(column, _)| column == name);
+        found.map(|(_, levels)| levels.clone())
+    }
+
+    fn counted(&self, choice: &str, id: Option<String>) -> Result<Counted> {
+        if choice == "records" {
+            return Ok(Counted::Records);
+        }
+        let Some(id) = id else {
+            return Err(error::argument(
+                self.function,
+                "id",
+                "is missing: name the column that tells individuals apart",
+            ));
+        };
+        let (original, _) = self.find("id", &id, self.original, "original")?;
+        let id = if self.has(INDIVIDUAL) {
+            INDIVIDUAL
+        } else {
+            &id
+        };
+        let (published, _) = self.find("id", id, self.published, "published")?;
+        Ok(Counted::Individuals(Box::new(Ids {
+            original,
+            published,
+        })))
+    }
+
+    fn find(
+        &self,
+        argument: &str,
+        name: &str,
+        schema: &DFSchema,
+        table: &str,
+    ) -> Result<(Expr, DataType)> {
+        let found = schema.iter().find(|(_, field)| field.name() == name);
+        if let Some((qualifier, field)) = found {
+            let column = Expr::Column(Column::new(qualifier.cloned(), name));
+            return Ok((column, field.data_type().clone()));
+        }
+        let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        let nearest = error::did_you_mean(name, names.iter().copied());
+        Err(error::argument(
+            self.function,
+            argument,
+            format!(
+                "names column '{name}', which the {table} table does not have{nearest} (columns: {})",
+                names.join(", ")
+            ),
+        ))
+    }
+}

@@ -1,0 +1,15 @@
+//! The logical nodes: an anonymization of its input; the measured classes, and the loss, of a published table.
+
+mod anonymize;
+mod coerced;
+mod filters;
+mod frame;
+mod measured;
+mod report;
+
+pub use anonymize::AnonymizeNode;
+pub(crate) use coerced::coerced;
+pub use frame::anonymize;
+pub use measured::{ClassesNode, CoverNode, LossNode, Measured, MeasuredNode};
+pub use report::ReportNode;
+pub(crate) use report::report;

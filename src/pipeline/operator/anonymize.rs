@@ -1,0 +1,230 @@
+//! [`AnonymizeExec`]: from blocks of individuals to published records.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, exec_datafusion_err, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::physical_expr::{OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput, SpillMetrics,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, PlanProperties, SendableRecordBatchStream, SpillManager,
+};
+
+use super::outcome::Outcome;
+use super::reader::BlockReader;
+use crate::algorithm::Cancel;
+use crate::engine::threads::Crew;
+use crate::engine::{Deal, Room, ascending, column, only_child, properties, show};
+use crate::spec::{BlockSize, Layout, Spec};
+use crate::system::work::{self, BlockMetrics};
+
+/// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
+///
+/// Asks the engine for its input partitioned by block and sorted by block and random order. One block at a time is
+/// held in memory per partition, reserved from the engine's pool; where that does not suffice, its rows wait in a file until
+/// other partitions have done their work. The work runs on a blocking thread and stops when the stream is dropped. Nothing
+/// passes below this operator: it knows no filter, limit or statistic.
+#[derive(Debug)]
+pub struct AnonymizeExec {
+    spec: Arc<Spec>,
+    layout: Arc<Layout>,
+    input: Arc<dyn ExecutionPlan>,
+    deal: Deal,
+    /// What the input is shuffled by.
+    key: Arc<dyn PhysicalExpr>,
+    outcome: Arc<Outcome>,
+    /// As many threads as the session has partitions, for all blocks together.
+    crew: OnceLock<Arc<Crew>>,
+    /// Where they find memory.
+    room: Arc<Room>,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+impl AnonymizeExec {
+    /// Over the output of [`BlockExec`](super::BlockExec), whose blocks are dealt out.
+    pub(crate) fn try_new(
+        spec: Arc<Spec>,
+        layout: Arc<Layout>,
+        input: Arc<dyn ExecutionPlan>,
+        deal: Deal,
+    ) -> Result<Self> {
+        if input.schema() != layout.blocks() {
+            return internal_err!("AnonymizeExec needs blocks");
+        }
+        let partitions = input.output_partitioning().partition_count();
+        let properties = properties(layout.published(), partitions, EmissionType::Final);
+        Ok(Self {
+            spec,
+            layout,
+            key: deal.key(column(&input, 0))?,
+            input,
+            deal,
+            outcome: Arc::new(Outcome::new(partitions)),
+            crew: OnceLock::new(),
+            room: Arc::default(),
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties,
+        })
+    }
+
+    /// What is published.
+    pub fn spec(&self) -> &Arc<Spec> {
+        &self.spec
+    }
+
+    pub(crate) fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    pub(crate) fn deal(&self) -> &Deal {
+        &self.deal
+    }
+}
+
+impl DisplayAs for AnonymizeExec {
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(t, f, "AnonymizeExec", &self.spec.facts())
+    }
+}
+
+impl ExecutionPlan for AnonymizeExec {
+    fn name(&self) -> &str {
+        "AnonymizeExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        let key = vec![Arc::clone(&self.key)];
+        InputDistributionRequirements::new(vec![Distribution::KeyPartitioned(key)])
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![ascending(&self.input, &[0, 2])]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        f(&self.key)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (spec, layout) = (Arc::clone(&self.spec), Arc::clone(&self.layout));
+        Ok(Arc::new(Self::try_new(
+            spec,
+            layout,
+            only_child(children)?,
+            self.deal.clone(),
+        )?))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let config = context.session_config();
+        let batch_size = config.batch_size();
+        let threads = config.target_partitions();
+        let crew = self.crew.get_or_init(|| Arc::new(Crew::new(threads)));
+        let crew = Arc::clone(crew);
+        let reservation = MemoryConsumer::new(format!("AnonymizeExec[{partition}]"))
+            .register(context.memory_pool());
+        let spills = SpillManager::new(
+            context.runtime_env(),
+            SpillMetrics::new(&self.metrics, partition),
+            self.input.schema(),
+        );
+        let spills = spills.with_compression_type(config.spill_compression());
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let size = match self.spec.block() {
+            BlockSize::All => None,
+            BlockSize::Individuals(n) => usize::try_from(n).ok(),
+        };
+        let room = Arc::clone(&self.room);
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let outcome = Arc::clone(&self.outcome);
+        let schema = self.schema();
+        let cancel = Arc::new(Cancel::default());
+        let work = work::work(work::Context {
+            spec: Arc::clone(&self.spec),
+            layout: Arc::clone(&self.layout),
+            metrics: BlockMetrics::new(&self.metrics, partition),
+            cancel: Arc::clone(&cancel),
+            crew: Arc::clone(&crew),
+        })?;
+        let spec = Arc::clone(&self.spec);
+        let stream = async_stream::try_stream! {
+            let _cancel_when_dropped = CancelOnDrop(cancel);
+            // Who is not read yet is nobody to wait for.
+            let mut blocks = BlockReader::new(input, size, room.enter(reservation), spills, Arc::clone(&crew));
+            while let Some(block) = blocks.next().await? {
+                let (worker, crew) = (Arc::clone(&work), Arc::clone(&crew));
+                let elapsed = baseline.elapsed_compute().clone();
+                let task = SpawnedTask::spawn_blocking(move || {
+                    let _seat = crew.take();
+                    let timer = elapsed.timer();
+                    let result = worker.run(block);
+                    timer.done();
+                    result
+                });
+                let done = task
+                    .join()
+                    .await
+                    .map_err(|_| exec_datafusion_err!("the work on a block was interrupted"))??;
+                blocks.worked(done.published.size());
+                outcome.add(&done);
+                let records = done.published.len();
+                for begin in (0..records).step_by(batch_size) {
+                    let timer = baseline.elapsed_compute().timer();
+                    let columns = done.published.columns(begin..records.min(begin + batch_size))?;
+                    timer.done();
+                    yield RecordBatch::try_new(Arc::clone(&schema), columns)?.record_output(&baseline);
+                }
+                drop(done);
+                blocks.worked(0);
+            }
+            drop(blocks);
+            outcome.finish_partition(&spec)?;
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            stream,
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+/// Stops the work on a block when nobody waits for it any more.
+struct CancelOnDrop(Arc<Cancel>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

@@ -1,0 +1,279 @@
+//! Whether a release is true of its input, which is read again with pseudonyms instead of ids, so that everybody can be
+//! compared with himself.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, StringArray};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::row::{RowConverter, SortField};
+use datafusion::common::{Result, exec_datafusion_err, internal_err};
+use datafusion::functions::math::expr_fn::isnan;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, ident, when,
+};
+
+use super::anatomy::differences_of_tables;
+use super::local::differences_of_buckets;
+use super::manifest::Truth;
+use super::measuring::{Audited, Measuring, quoted_name};
+use super::tables::{Tables, sensitive};
+use super::writer::hex;
+use crate::spec::{Form, INDIVIDUAL, Notation, ReleaseKey, Spec, flag_name, sensitive_tree};
+use crate::table::coding::canonical;
+
+/// The input, in the form that the operators see, under the names of the published columns.
+///
+/// Where there is an id, it is replaced by the pseudonym that the release gives it.
+pub(super) fn original(spec: &Spec, canonical: LogicalPlan) -> Result<LogicalPlan> {
+    let fields = canonical.schema().fields().clone();
+    let mut columns = vec![];
+    if spec.id().is_some() {
+        let function = ScalarUDF::from(PseudonymOf::new(spec.key()?.clone()));
+        let id = ident(fields[0].name());
+        let pseudonym = ScalarFunction::new_udf(Arc::new(function), vec![id]);
+        columns.push(Expr::ScalarFunction(pseudonym).alias(INDIVIDUAL));
+    }
+    let names = published_names(spec);
+    if names.len() + 1 != fields.len() {
+        return internal_err!("publish: the input is not in canonical form");
+    }
+    for (field, name) in fields[1..].iter().zip(names) {
+        let value = ident(field.name());
+        // What cannot be measured is published as missing.
+        let measured = spec.qi().contains(&name) && !spec.is_categorical(&name);
+        let value = match spec.is_anatomy() && measured && field.data_type().is_floating() {
+            true => when(isnan(value.clone()).is_not_true(), value).end()?,
+            false => value,
+        };
+        columns.push(value.alias(name));
+    }
+    let named = LogicalPlanBuilder::from(canonical).project(columns)?;
+    if spec.id().is_some() {
+        return named.filter(ident(INDIVIDUAL).is_not_null())?.build();
+    }
+    named.build()
+}
+
+/// Compares the written files with the input. Refuses what is not true of it.
+pub(super) async fn truth(measuring: &Measuring, spec: &Spec, tables: &Tables) -> Result<Truth> {
+    let columns = measuring.compared();
+    let (untrue, invented) = match spec.entry()?.form {
+        Form::Fingerprints | Form::Combinations => {
+            let (uncovered, invented) = labels(measuring, spec).await?;
+            let untrue = quasi_identifiers(measuring, spec, &columns).await?;
+            (untrue + uncovered, invented)
+        }
+        Form::Buckets => {
+            let (unwished, invented) = differences_of_buckets(measuring, spec).await?;
+            let untrue = quasi_identifiers(measuring, spec, &columns).await?;
+            (untrue + unwished, invented)
+        }
+        Form::Anatomy => {
+            let (beyond, missing) = differences_of_tables(measuring, spec, tables).await?;
+            (missing, beyond)
+        }
+        _ if columns.is_empty() => (0.0, 0.0),
+        _ => {
+            let (mut untrue, mut invented) = (0.0, 0.0);
+            for secret in &sensitive(spec) {
+                let tables = "published, original => original";
+                let audited = measuring.against_original(tables, &columns, secret).await?;
+                untrue += untrue_individuals(spec, &audited)?;
+                invented += audited.value(match spec.id() {
+                    Some(_) => "invented_records",
+                    None => "invented_values",
+                })?;
+            }
+            (untrue, invented)
+        }
+    };
+    if untrue > 0.0 || invented > 0.0 {
+        return Err(exec_datafusion_err!(
+            "publish: nothing is published, because what was written is not true of the input when that is read again: \
+             {untrue} individuals, {invented} records; if the input changes from one reading to the next, store it first"
+        ));
+    }
+    let checked = match (spec.entry()?.form, spec.id()) {
+        // Nobody can be found again in the tables.
+        (Form::Anatomy, _) => "possible",
+        (Form::Classes, _) if columns.is_empty() => "not",
+        (_, Some(_)) => "exact",
+        (_, None) => "possible",
+    };
+    Ok(Truth {
+        checked: checked.to_owned(),
+        columns,
+        untrue_individuals: 0,
+        invented_records: 0,
+    })
+}
+
+/// How often values stand in the one and not in the other, and the other way round. Both have the columns `place`,
+/// `value` and `n`, how often.
+pub(super) async fn differences(
+    measuring: &Measuring,
+    published: &str,
+    input: &str,
+) -> Result<(f64, f64)> {
+    let balance = format!(
+        "SELECT place, value, sum(n) AS n FROM (SELECT place, value, CAST(n AS BIGINT) AS n FROM ({published}) \
+         UNION ALL SELECT place, value, -CAST(n AS BIGINT) AS n FROM ({input})) GROUP BY place, value"
+    );
+    let beyond = |n: &str| {
+        format!("SELECT CAST(coalesce(sum({n}), 0) AS DOUBLE) FROM ({balance}) WHERE {n} > 0")
+    };
+    Ok((
+        measuring.number(&beyond("n")).await?,
+        measuring.number(&beyond("-n")).await?,
+    ))
+}
+
+/// Individuals that are not in the input, or not as they are published. Where there is no id, only what is possible can
+/// be told.
+fn untrue_individuals(spec: &Spec, audited: &Audited) -> Result<f64> {
+    let untrue = audited.value(match spec.id() {
+        Some(_) => "untrue_individuals",
+        None => "untraceable_individuals",
+    })?;
+    Ok(untrue + audited.value("added_individuals")?)
+}
+
+/// Individuals whose published quasi-identifiers do not cover their own, whatever their sensitive values.
+async fn quasi_identifiers(measuring: &Measuring, spec: &Spec, columns: &[String]) -> Result<f64> {
+    if columns.is_empty() {
+        return Ok(0.0);
+    }
+    let buckets = spec.form() == Some(Form::Buckets);
+    let nothing = "__nothing".to_owned();
+    let select = |blank: bool, from: &str| {
+        let who = spec.id().map(|_| INDIVIDUAL.to_owned());
+        let value = columns.iter().map(|column| match quoted_name(column) {
+            // In text an empty cell would be a missing value, and not one that is in a bucket.
+            name if blank => format!("coalesce({name}, '*') AS {name}"),
+            name => name,
+        });
+        let columns = who
+            .into_iter()
+            .chain(value)
+            .chain([format!("0 AS {nothing}")]);
+        let columns: Vec<String> = columns.collect();
+        format!("(SELECT {} FROM {from})", columns.join(", "))
+    };
+    // Rows of buckets are nobody's.
+    let people = match buckets {
+        true => format!("published WHERE {INDIVIDUAL} IS NOT NULL"),
+        false => "published".to_owned(),
+    };
+    let text = buckets && spec.notation == Notation::Text;
+    let relations = format!(
+        "{}, original => {}",
+        select(text, &people),
+        select(false, "original")
+    );
+    let audited = measuring.against_original(&relations, columns, &nothing);
+    untrue_individuals(spec, &audited.await?)
+}
+
+/// Individuals with a value that none of their labels stands for, and labels that stand for no value. Without an id:
+/// labels that more individuals publish than have a value below them.
+async fn labels(measuring: &Measuring, spec: &Spec) -> Result<(f64, f64)> {
+    let column = quoted_name(&sensitive(spec)[0]);
+    let levels = sensitive_tree(spec).map_or(0, |taxonomy| taxonomy.tree().height());
+    let levels: Vec<String> = (0..=levels).map(|n| format!("level_{n}")).collect();
+    let pairs = format!(
+        "SELECT level_0 AS value, unnest([{}]) AS label FROM labels",
+        levels.join(", ")
+    );
+    // Every value of an individual with every label above it.
+    let who = match spec.id() {
+        Some(_) => format!("{INDIVIDUAL}, "),
+        None => String::new(),
+    };
+    let own = format!(
+        "SELECT {who}value, label FROM original JOIN ({pairs}) AS pairs ON {column} = value WHERE label IS NOT NULL"
+    );
+    if spec.id().is_none() {
+        let count = |what: &str, from: &str| {
+            format!("SELECT {what} AS label, count(*) AS n FROM {from} GROUP BY 1")
+        };
+        let sql = format!(
+            "SELECT CAST(coalesce(sum(greatest(p.n - coalesce(o.n, 0), 0)), 0) AS DOUBLE) \
+             FROM ({}) AS p LEFT JOIN ({}) AS o ON p.label = o.label",
+            count(&column, "published"),
+            count("label", &format!("({own}) AS own")),
+        );
+        return Ok((0.0, measuring.number(&sql).await?));
+    }
+    let shown = format!("SELECT DISTINCT {INDIVIDUAL}, {column} AS label FROM published");
+    let both = format!("p.{INDIVIDUAL} = o.{INDIVIDUAL} AND p.label = o.label");
+    let uncovered = format!(
+        "SELECT CAST(count(DISTINCT {INDIVIDUAL}) AS DOUBLE) FROM \
+           (SELECT o.{INDIVIDUAL}, o.value FROM ({own}) AS o LEFT JOIN ({shown}) AS p ON {both} \
+            WHERE o.{INDIVIDUAL} IN (SELECT {INDIVIDUAL} FROM published) \
+            GROUP BY o.{INDIVIDUAL}, o.value HAVING count(p.label) = 0)"
+    );
+    let invented = format!(
+        "SELECT CAST(count(*) AS DOUBLE) FROM ({shown}) AS p LEFT ANTI JOIN ({own}) AS o ON {both}"
+    );
+    Ok((
+        measuring.number(&uncovered).await?,
+        measuring.number(&invented).await?,
+    ))
+}
+
+fn published_names(spec: &Spec) -> Vec<String> {
+    let qi = spec.qi().iter();
+    let names = qi.cloned().chain(sensitive(spec));
+    let names = names.chain(spec.keep().iter().cloned());
+    let secret = spec.semi_sensitive().into_iter();
+    names
+        .chain(secret.map(|(name, _)| flag_name(name)))
+        .collect()
+}
+
+/// The pseudonym that a release gives to an id. Never registered, never printed: it holds the key.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct PseudonymOf {
+    key: ReleaseKey,
+    signature: Signature,
+}
+
+impl PseudonymOf {
+    fn new(key: ReleaseKey) -> Self {
+        Self {
+            key,
+            signature: Signature::any(1, Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for PseudonymOf {
+    fn name(&self) -> &str {
+        "anonymize_pseudonym"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let ids = args.args[0].to_array(args.number_rows)?;
+        Ok(ColumnarValue::Array(pseudonyms(&self.key, &ids)?))
+    }
+}
+
+fn pseudonyms(key: &ReleaseKey, ids: &ArrayRef) -> Result<ArrayRef> {
+    let converter = RowConverter::new(vec![SortField::new(ids.data_type().clone())])?;
+    let rows = converter.convert_columns(&[canonical(ids)])?;
+    let names = (0..ids.len()).map(|i| {
+        let id = ids.is_valid(i).then(|| rows.row(i));
+        id.map(|id| hex(&key.tag(id.data()).pseudonym))
+    });
+    Ok(Arc::new(names.collect::<StringArray>()))
+}

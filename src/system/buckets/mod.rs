@@ -1,0 +1,9 @@
+//! Groups for what is shown, and buckets for what is secret (LGB).
+
+mod group_rows;
+pub(crate) mod lgb;
+mod secret_counts;
+mod work;
+
+pub(crate) use secret_counts::{SecretCounts, counts_secrets};
+pub(crate) use work::{BucketWork, checked_rule};

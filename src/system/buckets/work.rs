@@ -1,0 +1,569 @@
+//! Local groups and buckets: each individual says which of its values are secret (Li, He and Sun 2020).
+//!
+//! ```text
+//!   individuals ──► People ──► anonymize ──► groups, buckets
+//!                                               │
+//!             individual, gid, qi …, x_bucketized, x_bid …    ──► verify ──► emitted
+//! ```
+//!
+//! The whole of LGB runs inside a block, which is a random sample of the table: a bucket never crosses blocks, and no two
+//! blocks share an id. A block in which a rule cannot hold ends the query; no rule is relaxed and nobody is left out for it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, MutableArrayData, RecordBatch, UInt32Array,
+    UInt64Array, make_array, new_null_array,
+};
+use datafusion::arrow::compute::{concat, filter, is_not_null, or, take};
+use datafusion::arrow::datatypes::UInt32Type;
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
+
+use super::group_rows::{LocalCell, LocalGroup, LocalRows, exact_values, publish_groups};
+use super::lgb::{
+    Anonymized, Buckets, Loss, Order, People, QiColumn, Refusal, Request, Rule, SensitiveColumn,
+    SmallPattern, Strategy, Treatment, Unworkable, Wishes, anonymize,
+};
+use crate::model::{Infeasible, Value};
+use crate::spec::{
+    IdSpace, Layout, LocalRequirement, LocalStrategy, Output, SecretAttribute, SecretRule,
+    SmallPatterns,
+};
+use crate::system::work::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
+use crate::table::coding::{EncodedBlock, Individuals, one_rank, value_ranks};
+use crate::{check, error};
+
+/// Forms local groups and buckets, publishes and verifies them.
+pub(crate) struct BucketWork {
+    context: Context,
+    requirement: LocalRequirement,
+    request: Request,
+}
+
+/// The published columns of a block.
+struct BucketRows {
+    rows: usize,
+    /// Per row of an individual the place of its group.
+    groups: UInt32Array,
+    columns: Vec<Column>,
+}
+
+/// A published column.
+enum Column {
+    /// One value per row.
+    OfRows(ArrayRef),
+    /// One value per group, for the rows of individuals; the others have none.
+    OfGroups(ArrayRef),
+}
+
+/// An attribute with secret values, ready to be published.
+struct Attribute<'a> {
+    /// The exact value of each individual.
+    values: ArrayRef,
+    ranks: &'a [u32],
+    buckets: &'a Buckets,
+    /// The published id of each bucket.
+    ids: Vec<u64>,
+}
+
+/// The columns of an attribute: bucket ids and permuted values of the individuals' rows, then the values of the buckets
+/// where those stand in rows of their own.
+struct AttributeColumns {
+    bucketized: ArrayRef,
+    bid: ArrayRef,
+    /// How many members of the bucket have the value, for rows of their own.
+    individuals: Vec<u64>,
+}
+
+impl PublishedRows for BucketRows {
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    fn size(&self) -> usize {
+        let columns = self.columns.iter().map(|column| match column {
+            Column::OfRows(values) | Column::OfGroups(values) => values.get_array_memory_size(),
+        });
+        columns.sum::<usize>() + self.groups.get_array_memory_size()
+    }
+
+    fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {
+        let people = |row: usize| row.min(self.groups.len());
+        let (first, last) = (people(rows.start), people(rows.end));
+        let mut groups = self.groups.slice(first, last - first);
+        if groups.len() < rows.len() {
+            let none = std::iter::repeat_n(None, rows.len() - groups.len());
+            groups = groups.iter().chain(none).collect();
+        }
+        let columns = self.columns.iter().map(|column| match column {
+            Column::OfRows(values) => copied(values, &rows),
+            Column::OfGroups(values) => take(values, &groups, None),
+        });
+        columns.collect()
+    }
+}
+
+/// Some rows of a column, in buffers of their own.
+fn copied(values: &ArrayRef, rows: &Range<usize>) -> Result<ArrayRef, ArrowError> {
+    let values = values.to_data();
+    let mut copy = MutableArrayData::new(vec![&values], false, rows.len());
+    copy.try_extend(0, rows.start, rows.end)?;
+    Ok(make_array(copy.freeze()))
+}
+
+impl BlockWork for BucketWork {
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
+        let Context {
+            spec,
+            layout,
+            metrics,
+            cancel,
+            crew,
+        } = &self.context;
+        let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
+        let domains = learned_of(&rows)?;
+        let individuals = individuals(layout, &rows);
+        drop(rows);
+        let (kinds, ladders) = (&layout.kinds, layout.ladders());
+        // Sensitive values are bucketized by their ranks, not by fingerprints.
+        let encoded =
+            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, crew)?;
+
+        let timer = metrics.forming.timer();
+        let people = self.people(&individuals, &encoded)?;
+        let key = spec.key()?.of_block(block);
+        let anonymized = anonymize(&people, &self.request, &key, crew, cancel)
+            .map_err(|refusal| self.refused(&refusal, individuals.len()))?;
+        timer.done();
+        self.count(&people, &anonymized);
+
+        let ids = IdSpace::new(spec.key()?, block);
+        let groups = groups(&anonymized, &ids);
+        let groups = publish_groups(
+            &individuals,
+            &encoded,
+            groups,
+            kinds,
+            layout.is_text(),
+            crew,
+        )?;
+        drop(encoded);
+        let attributes = self.requirement.attributes.iter().enumerate();
+        let attributes = crew.each(attributes.collect(), |(at, secret)| {
+            let buckets = &anonymized.buckets[at];
+            let id = |bucket: usize| ids.id(at as u32 + 1, bucket as u32);
+            let values = match secret.qi {
+                Some(qi) => exact_values(individuals.qi[qi].values(), ladders[qi].as_ref()),
+                None => Arc::clone(individuals.records.column(self.sensitive_at(at))),
+            };
+            Attribute {
+                values,
+                ranks: people.ranks(at),
+                buckets,
+                ids: (0..buckets.len()).map(id).collect(),
+            }
+        });
+        let detached = spec.output() == Output::Detached;
+        let published = crew.each(attributes.iter().collect(), |attribute| match detached {
+            false => attribute.permuted(&groups.who),
+            true => attribute.detached(&groups.who),
+        });
+        let published = published.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let infeasible = anonymized.groups.is_empty().then(|| Infeasible {
+            parameter: "k",
+            // No pattern, or not even all of them, has k members.
+            best: Some(anonymized.patterns.largest)
+                .filter(|largest| *largest >= 2)
+                .map(|largest| Value::Integer(largest as u64)),
+        });
+        let members = individuals.len() as u64;
+
+        // The verifier knows nothing but what is published, and needs memory of its own.
+        drop(attributes);
+        drop((anonymized, people, individuals));
+        let timer = metrics.verifying.timer();
+        self.verify(&groups, &published)?;
+        timer.done();
+        Ok(BlockDone {
+            published: Box::new(self.assemble(groups, published)?),
+            individuals: members,
+            infeasible,
+        })
+    }
+}
+
+impl BucketWork {
+    pub fn try_new(context: Context) -> Result<Self> {
+        let spec = &context.spec;
+        let requirement = spec.local_requirement()?;
+        let request = Request {
+            k: requirement.k,
+            strategy: match spec.strategy() {
+                LocalStrategy::Ncp => Strategy::Ncp,
+                LocalStrategy::Mdp => Strategy::Mdp,
+            },
+            small_pattern: match spec.small_pattern() {
+                SmallPatterns::Drop => SmallPattern::Drop,
+                SmallPatterns::Mask => SmallPattern::Mask,
+            },
+        };
+        Ok(Self {
+            requirement,
+            request,
+            context,
+        })
+    }
+
+    /// The place of an attribute's column in the records; it must be a sensitive one.
+    fn sensitive_at(&self, attribute: usize) -> usize {
+        attribute - self.semi_sensitive()
+    }
+
+    /// Number of attributes that are quasi-identifiers.
+    fn semi_sensitive(&self) -> usize {
+        let attributes = self.requirement.attributes.iter();
+        attributes.filter(|a| a.qi.is_some()).count()
+    }
+
+    fn people(&self, individuals: &Individuals, encoded: &EncodedBlock) -> Result<People> {
+        let Context {
+            spec, layout, crew, ..
+        } = &self.context;
+        let flags = spec.sensitive().len() + spec.keep().len();
+        let columns = encoded.block.quasi_identifiers().iter().enumerate();
+        let ladders = layout.ladders();
+        let columns = crew.each(columns.collect(), |(column, values)| {
+            let mut attributes = self.requirement.attributes.iter().enumerate();
+            let secret = attributes.find(|(_, a)| a.qi == Some(column));
+            let ranks = encoded.ranks(column);
+            let wishes = secret.map(|(at, attribute)| {
+                // Missing flags became true before the records were gathered.
+                let secret = individuals.records.column(flags + at).as_boolean();
+                let exact =
+                    || exact_values(individuals.qi[column].values(), ladders[column].as_ref());
+                let spelled = spec.normalize.then(|| one_rank(&ranks, &exact()));
+                Ok::<_, ArrowError>(Wishes {
+                    secret: secret.values().iter().collect(),
+                    ranks: spelled.transpose()?,
+                    rule: rule(&attribute.rule, layout.is_ordered(column)),
+                })
+            });
+            Ok::<_, ArrowError>(QiColumn {
+                values: Cow::Borrowed(values),
+                ranks,
+                wishes: wishes.transpose()?,
+            })
+        });
+        let columns = columns.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut sensitive = vec![];
+        let mut look_alikes = 0;
+        let attributes = &self.requirement.attributes[self.semi_sensitive()..];
+        for (at, attribute) in attributes.iter().enumerate() {
+            let values = individuals.records.column(at);
+            let (ranks, alike) = value_ranks(values, spec.normalize)?;
+            look_alikes += alike;
+            let data_type = values.data_type();
+            let rule = rule(
+                &attribute.rule,
+                data_type.is_numeric() || data_type.is_temporal(),
+            );
+            sensitive.push(SensitiveColumn { ranks, rule });
+        }
+        self.context.metrics.look_alikes.add(look_alikes as usize);
+        let full = encoded.block.full();
+        let people = People::try_new(individuals.len(), columns, sensitive, full);
+        people
+            .map_err(|unworkable| self.refused(&Refusal::Unworkable(unworkable), individuals.len()))
+    }
+
+    /// Why a block cannot be published, and what can be asked instead.
+    fn refused(
+        &self,
+        refusal: &Refusal,
+        individuals: usize,
+    ) -> datafusion::common::DataFusionError {
+        let spec = &self.context.spec;
+        let unworkable = match refusal {
+            Refusal::Cancelled => return exec_datafusion_err!("cancelled"),
+            Refusal::Unworkable(unworkable) => unworkable,
+        };
+        let name = |at: Option<super::lgb::Attribute>| {
+            use super::lgb::Attribute::*;
+            let name = match at? {
+                QuasiIdentifier(column) => spec.qi().get(column)?,
+                Sensitive(column) => spec.sensitive().get(column)?,
+            };
+            Some(name.as_str())
+        };
+        let Some(name) = name(unworkable.attribute()) else {
+            return internal_datafusion_err!("{}: {unworkable}", spec.function());
+        };
+        let advice = match unworkable {
+            Unworkable::Diversity { .. } | Unworkable::Closeness { .. } => format!(
+                "; this holds for a block of {}, a larger block or block => 'all' may allow more",
+                error::count(individuals as u64, "individual")
+            ),
+            _ => String::new(),
+        };
+        error::data(
+            spec.function(),
+            format!("secret values of column '{name}': {unworkable}{advice}"),
+        )
+    }
+
+    fn count(&self, people: &People, anonymized: &Anonymized) {
+        let metrics = &self.context.metrics;
+        let loss = Loss::of(people, anonymized);
+        let dropped = anonymized.patterns.dropped.len();
+        metrics.blocks.add(1);
+        metrics.individuals.add(people.individuals());
+        metrics.classes.add(anonymized.groups.len());
+        metrics.suppressed.add(dropped);
+        metrics.suppressed_records.add(dropped);
+        let blank = |t: &Treatment| *t == Treatment::Blank;
+        let patterns = anonymized.patterns.patterns.iter();
+        let masked = patterns.filter(|p| p.treatments.iter().any(blank));
+        metrics.masked.add(masked.map(|p| p.members.len()).sum());
+        metrics
+            .buckets
+            .add(anonymized.buckets.iter().map(Buckets::len).sum());
+
+        // In millionths of a cell that is generalized or blank; whoever is left out has lost all cells.
+        let cells = (dropped * people.quasi_identifiers()) as u128;
+        let lost = loss.penalty * 1_000_000 / u128::from(people.full().max(1));
+        let published = u128::from(loss.cells) * 1_000_000;
+        metrics.add_losses(lost, published, cells * 1_000_000);
+    }
+
+    /// Checks the published columns with code that knows nothing of how they came about.
+    fn verify(&self, groups: &LocalRows, published: &[AttributeColumns]) -> Result<()> {
+        let people = groups.who.len();
+        // The bucket of each individual, and the values of the buckets.
+        let local = |columns: &AttributeColumns| {
+            let (bid, value) = (&columns.bid, &columns.bucketized);
+            let value = &match self.context.spec.normalize {
+                true => check::one_spelling(value)?,
+                false => Arc::clone(value),
+            };
+            Ok::<_, ArrowError>(match columns.individuals.as_slice() {
+                // Permuted: each row holds one value of a bucket.
+                [] => {
+                    let either = or(&is_not_null(bid)?, &is_not_null(value)?)?;
+                    let table = check::BucketTable {
+                        bucket: filter(bid, &either)?,
+                        value: filter(value, &either)?,
+                        individuals: ones(either.true_count()),
+                    };
+                    (Arc::clone(bid), table)
+                }
+                // In rows of their own, after those of the individuals.
+                counts => {
+                    let table = check::BucketTable {
+                        bucket: bid.slice(people, counts.len()),
+                        value: value.slice(people, counts.len()),
+                        individuals: Arc::new(UInt64Array::from(counts.to_vec())),
+                    };
+                    (bid.slice(0, people), table)
+                }
+            })
+        };
+        let local = self.context.crew.each(published.iter().collect(), local);
+        let local = local.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let column = |value: ArrayRef, at: usize| {
+            let (bucket, table) = local[at].clone();
+            check::LocalColumn {
+                value,
+                bucket,
+                table: Some(table),
+            }
+        };
+        let (mut plain, mut semi_sensitive, mut sensitive) = (vec![], vec![], vec![]);
+        let mut rules = vec![];
+        let attributes = &self.requirement.attributes;
+        for (qi, values) in groups.qi.iter().enumerate() {
+            let (keys, values) = (groups.group_at.clone(), Arc::clone(values));
+            let value = Arc::new(DictionaryArray::try_new(keys, values)?);
+            match attributes.iter().position(|a| a.qi == Some(qi)) {
+                Some(at) => semi_sensitive.push(column(value, at)),
+                None => plain.push(value as ArrayRef),
+            }
+        }
+        for (at, attribute) in attributes.iter().enumerate() {
+            if attribute.qi.is_none() {
+                let nothing = new_null_array(published[at].bucketized.data_type(), people);
+                sensitive.push(column(nothing, at));
+            }
+            rules.push(checked_rule(&self.context.layout, attribute)?);
+        }
+        let release =
+            check::LocalRelease::try_new(&groups.individual, &plain, &semi_sensitive, &sensitive)?;
+        let checked = check::verify_local(&release, self.requirement.k, &rules);
+        checked.map_err(|violation| self.context.failed(&violation))?;
+        Ok(())
+    }
+
+    /// The columns in the order of the published schema.
+    fn assemble(&self, groups: LocalRows, published: Vec<AttributeColumns>) -> Result<BucketRows> {
+        let extra: usize = published.iter().map(|p| p.individuals.len()).sum();
+        let people = groups.who.len();
+        let longer = |column: ArrayRef| match extra {
+            0 => Ok(column),
+            _ => concat(&[&column, &new_null_array(column.data_type(), extra)]),
+        };
+        let mut columns = vec![
+            Column::OfRows(longer(groups.individual)?),
+            Column::OfRows(longer(groups.group)?),
+        ];
+        // The rows of an attribute's values stand after those of the attributes before it.
+        let mut before = 0;
+        let mut own = vec![];
+        for published in &published {
+            let rows = published.individuals.len();
+            let place = |column: &ArrayRef| match extra {
+                0 => Ok(Arc::clone(column)),
+                _ => {
+                    let (first, rest) = (column.slice(0, people), column.slice(people, rows));
+                    let gap = |n: usize| new_null_array(column.data_type(), n);
+                    concat(&[&first, &gap(before), &rest, &gap(extra - before - rows)])
+                }
+            };
+            own.push([place(&published.bucketized)?, place(&published.bid)?]);
+            before += rows;
+        }
+        let of_rows = |columns: &[ArrayRef; 2]| columns.clone().map(Column::OfRows);
+        let attributes = &self.requirement.attributes;
+        for (column, value) in groups.qi.into_iter().enumerate() {
+            columns.push(Column::OfGroups(value));
+            if let Some(at) = attributes.iter().position(|a| a.qi == Some(column)) {
+                columns.extend(of_rows(&own[at]));
+            }
+        }
+        for (attribute, own) in attributes.iter().zip(&own) {
+            if attribute.qi.is_none() {
+                columns.extend(of_rows(own));
+            }
+        }
+        if self.context.spec.output() == Output::Detached {
+            let counts = published.iter().flat_map(|p| &p.individuals);
+            let none = std::iter::repeat_n(None, people);
+            let counts = none.chain(counts.map(|n| Some(*n)));
+            let counts: UInt64Array = counts.collect();
+            columns.push(Column::OfRows(Arc::new(counts)));
+        }
+        Ok(BucketRows {
+            rows: people + extra,
+            groups: groups.group_at,
+            columns,
+        })
+    }
+}
+
+/// The verifier's own reading of a rule.
+pub(crate) fn checked_rule(
+    layout: &Layout,
+    attribute: &SecretAttribute,
+) -> Result<check::BucketRule> {
+    Ok(match &attribute.rule {
+        SecretRule::Diversity(l) => check::BucketRule::Diversity { l: *l as usize },
+        SecretRule::Closeness(t, _) => {
+            let ordered = match attribute.qi {
+                Some(qi) => layout.is_ordered(qi),
+                None => {
+                    let fields = layout.record_fields().iter();
+                    let mut named = fields.filter(|f| *f.name() == attribute.name);
+                    named
+                        .next()
+                        .is_some_and(|f| f.data_type().is_numeric() || f.data_type().is_temporal())
+                }
+            };
+            let t = t.parse();
+            let t = t.map_err(|_| internal_datafusion_err!("the verifier cannot read t"))?;
+            check::BucketRule::Closeness { t, ordered }
+        }
+    })
+}
+
+impl Attribute<'_> {
+    fn bids(&self, who: &[u32]) -> UInt64Array {
+        let bid = |i: &u32| self.buckets.of(*i).map(|bucket| self.ids[bucket]);
+        who.iter().map(bid).collect()
+    }
+
+    /// Each row shows the value of a random member of its bucket.
+    fn permuted(&self, who: &[u32]) -> Result<AttributeColumns, ArrowError> {
+        let donor = |i: &u32| self.buckets.shown(*i);
+        let donors: UInt32Array = who.iter().map(donor).collect();
+        Ok(AttributeColumns {
+            bucketized: take(&self.values, &donors, None)?,
+            bid: Arc::new(self.bids(who)),
+            individuals: vec![],
+        })
+    }
+
+    /// Rows show ids only; further rows hold the values of each bucket, by id and then by value.
+    fn detached(&self, who: &[u32]) -> Result<AttributeColumns, ArrowError> {
+        let mut order: Vec<usize> = (0..self.buckets.len()).collect();
+        order.sort_unstable_by_key(|bucket| self.ids[*bucket]);
+        let (mut at, mut bids, mut individuals) = (vec![None; who.len()], vec![], vec![]);
+        let mut members = vec![];
+        // Each value as it is, also where its spellings count as one.
+        let (exact, _) = value_ranks(&self.values, false)?;
+        let exact = |member: &u32| exact[*member as usize];
+        for bucket in order {
+            members.clear();
+            members.extend_from_slice(self.buckets.members(bucket));
+            let rank = |member: &u32| self.ranks[*member as usize];
+            members.sort_unstable_by_key(|member| (rank(member), exact(member), *member));
+            for same in members.chunk_by(|a, b| exact(a) == exact(b)) {
+                at.push(Some(same[0]));
+                bids.push(self.ids[bucket]);
+                individuals.push(same.len() as u64);
+            }
+        }
+        Ok(AttributeColumns {
+            bucketized: take(&self.values, &UInt32Array::from(at), None)?,
+            bid: concat(&[&self.bids(who), &UInt64Array::from(bids)])?,
+            individuals,
+        })
+    }
+}
+
+fn rule(rule: &SecretRule, ordered: bool) -> Rule {
+    match rule {
+        SecretRule::Diversity(l) => Rule::Diversity { l: *l },
+        SecretRule::Closeness(_, t) => Rule::Closeness {
+            t: *t,
+            order: if ordered {
+                Order::Numeric
+            } else {
+                Order::Nominal
+            },
+            // The block is the whole table wherever buckets are compared with it.
+            reference: None,
+        },
+    }
+}
+
+fn groups(anonymized: &Anonymized, ids: &IdSpace) -> Vec<LocalGroup> {
+    let cell = |treatment: &Treatment| match treatment {
+        Treatment::Generalized => LocalCell::Generalized,
+        Treatment::Bucketized => LocalCell::Secret,
+        Treatment::Blank => LocalCell::Blank,
+    };
+    let group = |(at, group): (usize, &super::lgb::Group)| {
+        let pattern = &anonymized.patterns.patterns[group.pattern];
+        LocalGroup {
+            id: ids.id(0, at as u32),
+            members: group.members.clone(),
+            cells: pattern.treatments.iter().map(cell).collect(),
+        }
+    };
+    anonymized.groups.iter().enumerate().map(group).collect()
+}
+
+fn ones(rows: usize) -> ArrayRef {
+    Arc::new(UInt64Array::from(vec![1; rows]))
+}

@@ -1,0 +1,179 @@
+//! The work on one block, from its individuals to verified rows: one file per [`Form`].
+
+use std::fmt::Display;
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::UInt8Type;
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::{
+    DataFusionError, Result, exec_datafusion_err, internal_datafusion_err, internal_err,
+};
+use datafusion::physical_plan::metrics::{
+    Count, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics, Time,
+};
+use serde::de::DeserializeOwned;
+
+use super::anatomy::AnatomyWork;
+use super::buckets::BucketWork;
+use super::classes::ClassWork;
+use super::fingerprints::{FingerprintWork, RmrWork};
+use crate::algorithm::{Cancel, Classes};
+use crate::engine::threads::Crew;
+use crate::model::Infeasible;
+use crate::spec::{Form, Layout, Spec};
+use crate::table::Block;
+use crate::table::coding::{Individuals, QiColumn, own_values};
+
+/// What is done with each block of one partition. Runs on a blocking thread.
+pub(crate) trait BlockWork: Send + Sync {
+    /// Publishes the individuals of a block, and verifies what it publishes with code that knows nothing of how it came
+    /// about.
+    fn run(&self, rows: RecordBatch) -> Result<BlockDone>;
+}
+
+/// The result of the work on a block.
+pub(crate) struct BlockDone {
+    pub published: Box<dyn PublishedRows>,
+    pub individuals: u64,
+    /// Why the block publishes nothing, if that is because of the model.
+    pub infeasible: Option<Infeasible>,
+}
+
+/// The published rows of one block.
+pub(crate) trait PublishedRows: Send + Sync {
+    /// Their number.
+    fn len(&self) -> usize;
+
+    /// Bytes of memory.
+    fn size(&self) -> usize;
+
+    /// The published columns of some rows, in buffers of their own.
+    fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError>;
+}
+
+/// What all kinds of work need.
+pub(crate) struct Context {
+    pub spec: Arc<Spec>,
+    pub layout: Arc<Layout>,
+    pub metrics: BlockMetrics,
+    pub cancel: Arc<Cancel>,
+    /// The threads that all partitions of the operator share.
+    pub crew: Arc<Crew>,
+}
+
+impl Context {
+    /// The error where what would be published fails its verification.
+    pub(crate) fn failed(&self, reason: &dyn Display) -> DataFusionError {
+        internal_datafusion_err!(
+            "{}: nothing is published, because the result failed its verification: {reason}",
+            self.spec.function()
+        )
+    }
+}
+
+/// The work for the spec's form.
+pub(crate) fn work(context: Context) -> Result<Arc<dyn BlockWork>> {
+    Ok(match context.spec.entry()?.form {
+        Form::Classes => Arc::new(ClassWork::try_new(context)?),
+        Form::Buckets => Arc::new(BucketWork::try_new(context)?),
+        Form::Anatomy => Arc::new(AnatomyWork::try_new(context)?),
+        Form::Division => return internal_err!("a division has no blocks"),
+        Form::Fingerprints => Arc::new(FingerprintWork::try_new(context)?),
+        Form::Combinations => Arc::new(RmrWork::try_new(context)?),
+    })
+}
+
+pub(crate) struct BlockMetrics {
+    pub forming: Time,
+    pub verifying: Time,
+    pub blocks: Count,
+    pub individuals: Count,
+    pub classes: Count,
+    pub suppressed: Count,
+    pub suppressed_records: Count,
+    pub masked: Count,
+    pub buckets: Count,
+    pub look_alikes: Count,
+    pub loss: RatioMetrics,
+    pub published_loss: RatioMetrics,
+}
+
+impl BlockMetrics {
+    pub fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        let build = || MetricBuilder::new(metrics);
+        Self {
+            forming: build().subset_time("time_forming_classes", partition),
+            verifying: build().subset_time("time_verifying", partition),
+            blocks: build().counter("blocks", partition),
+            individuals: build().counter("individuals", partition),
+            classes: build().counter("classes", partition),
+            suppressed: build().counter("suppressed_individuals", partition),
+            suppressed_records: build().counter("suppressed_records", partition),
+            masked: build().counter("masked_individuals", partition),
+            buckets: build().counter("buckets", partition),
+            look_alikes: build().counter("look_alike_sensitive_values", partition),
+            loss: build().ratio_metrics("information_loss", partition),
+            published_loss: build().ratio_metrics("published_loss", partition),
+        }
+    }
+}
+
+impl BlockMetrics {
+    /// Adds what a block loses (Wang 2018, Eqs. 13–15), in millionths of a cell; a suppressed record has lost all its
+    /// cells.
+    pub fn add_loss(&self, block: &Block, classes: &Classes, columns: usize) {
+        let records = |i: &u32| u64::from(block.records(*i));
+        let suppressed: u64 = classes.suppressed.iter().map(records).sum();
+        let cell = columns as u128 * 1_000_000;
+        let (mut lost, mut published) = (0, 0);
+        for region in classes.regions(block) {
+            let (records, full) = (u128::from(region.records()), u128::from(block.full()));
+            lost += u128::from(region.loss()) * records * 1_000_000 / full;
+            published += records;
+        }
+        self.add_losses(lost, published * cell, u128::from(suppressed) * cell);
+    }
+
+    /// Adds what was lost of what is published, and what is not published at all.
+    pub fn add_losses(&self, lost: u128, published: u128, suppressed: u128) {
+        self.loss.add_part((lost + suppressed) as usize);
+        self.loss.add_total((published + suppressed) as usize);
+        self.published_loss.add_part(lost as usize);
+        self.published_loss.add_total(published as usize);
+    }
+}
+
+/// The individuals of a block.
+pub(crate) fn individuals(layout: &Layout, rows: &RecordBatch) -> Individuals {
+    let qi_end = 4 + layout.qi_count();
+    let (record_offsets, records) = own_values(rows.column(qi_end).as_list());
+    let qi = &rows.columns()[4..qi_end];
+    Individuals {
+        pseudonyms: rows.column(3).as_fixed_size_binary().clone(),
+        qi: qi
+            .iter()
+            .map(|c| QiColumn::new(c, layout.covers()))
+            .collect(),
+        record_offsets,
+        records: records.as_struct().clone(),
+    }
+}
+
+/// What came with a block's rows about the whole table.
+pub(super) fn learned_of<T: DeserializeOwned>(batch: &RecordBatch) -> Result<T> {
+    let dictionary = batch.column(1).as_dictionary::<UInt8Type>();
+    let learned = dictionary
+        .keys()
+        .values()
+        .first()
+        .map(|key| {
+            dictionary
+                .values()
+                .as_binary::<i32>()
+                .value(usize::from(*key))
+        })
+        .and_then(|bytes| serde_json::from_slice(bytes).ok());
+    learned.ok_or_else(|| exec_datafusion_err!("what a block needs to know cannot be read"))
+}
