@@ -315,7 +315,7 @@ fn nloss(block: &Block, classes: &Classes) -> f64 {
     (lost + suppressed * columns) / (records * columns)
 }
 
-/// NCP over the exact values in a class, by their count and by their range (docs/information_loss.md); every record is an
+/// NCP over the exact values in a class, by their count and by their range (docs/reference/information_loss.md); every record is an
 /// individual, and a suppressed one has lost all its cells.
 fn ncp(block: &Block, classes: &Classes) -> (f64, f64) {
     let (mut count, mut range) = (0.0, 0.0);

@@ -6,7 +6,7 @@
 informs2005_1m from ../shared/data: month and year of birth, years of education, income and race; k = 10, l = 5; the even
 hierarchy of diagnoses. `plain_kl.py` has the algorithms with lists, sets and dictionaries: their main step, with everything
 in memory, is timed. Mondrian and best cut test what this program tests; one more has the printed condition only, which
-does not see what can be confused (docs/papers.md M1, M2). Of this program two times are given: that of the same step, by
+does not see what can be confused (docs/theory/papers.md M1, M2). Of this program two times are given: that of the same step, by
 the operator's own metrics, and that of the whole query, from Parquet to Parquet in a process of its own. Losses of all
 tables are measured by information_loss.
 """

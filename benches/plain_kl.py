@@ -79,7 +79,7 @@ class Printed:
 
 class Corrected:
     """What this program tests: fingerprints that can describe the same set are counted together, and no published value is
-    had by all, or may be (docs/papers.md M1, M2)."""
+    had by all, or may be (docs/theory/papers.md M1, M2)."""
 
     def __init__(self, published, tree, l):
         self.published, self.l, self.root = published, l, tree.root

@@ -1,4 +1,4 @@
-//! The figures of the papers, measured with this crate: tables and plots for docs/figures/.
+//! The figures of the papers, measured with this crate: tables and plots for docs/theory/figures/.
 //!
 //! `cargo bench --bench figures` writes all of them, `cargo bench --bench figures -- identity_reserved` those of one
 //! paper. Data is read from ../shared/data, or made by sample_patients where that is not there.
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         .skip(1)
         .filter(|a| !a.starts_with('-'))
         .collect();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/figures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/theory/figures");
     std::fs::create_dir_all(&folder)?;
     for (name, figures) in PAPERS {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {

@@ -268,7 +268,7 @@ fn job(file: &str, columns: &[Column]) -> String {
     let (first_id, first_sensitive) = (first(&id), first(&sensitive));
     let [id, qi, sensitive] = [id, qi, sensitive].map(|names| names.join(", "));
     format!(
-        r#"# A job for 'anonymize run'. Every key is described in docs/job.md.
+        r#"# A job for 'anonymize run'. Every key is described in docs/guide/job.md.
 #
 # Columns:
 {listed}#

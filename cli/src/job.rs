@@ -1,4 +1,4 @@
-//! A job: what `anonymize run` and `anonymize plan` read. `docs/job.schema.json` describes it.
+//! A job: what `anonymize run` and `anonymize plan` read. `docs/reference/job.schema.json` describes it.
 
 mod keys;
 mod value;

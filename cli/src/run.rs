@@ -39,8 +39,8 @@ Examples:
   anonymize run docs/patients.toml
   anonymize run job.toml --set publish.l=5 --set 'target=\"s3://bucket/releases/2026-11/\"'
 
-The keys of a job are described in docs/job.md and docs/job.schema.json. ${NAME} in a value is the
-environment variable NAME.
+The keys of a job are described in docs/guide/job.md and docs/reference/job.schema.json.
+${NAME} in a value is the environment variable NAME.
 
 Exit codes:
   0    published

@@ -251,8 +251,9 @@ l = 3
 
 #[test]
 fn the_example_and_the_page_fit_the_schema() {
-    let schema: Value = serde_json::from_str(include_str!("../../docs/job.schema.json")).unwrap();
-    let page = include_str!("../../docs/job.md");
+    let schema: Value =
+        serde_json::from_str(include_str!("../../docs/reference/job.schema.json")).unwrap();
+    let page = include_str!("../../docs/guide/job.md");
     let page = page
         .split("```toml\n")
         .nth(1)

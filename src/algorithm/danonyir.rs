@@ -10,7 +10,7 @@
 //!   the individuals of an unfinished last Q join the nearest class, or are suppressed   (Algorithm 7)
 //! ```
 //!
-//! Corrections to the printed algorithm are marked by their number in docs/papers.md.
+//! Corrections to the printed algorithm are marked by their number in docs/theory/papers.md.
 
 mod index;
 mod items;

@@ -10,7 +10,7 @@
 //!   a group that no column can specialize is a class
 //! ```
 //!
-//! Corrections to the printed algorithm are marked by their number in docs/papers.md.
+//! Corrections to the printed algorithm are marked by their number in docs/theory/papers.md.
 
 mod company;
 mod split;
@@ -64,7 +64,7 @@ const FLAG: ParameterKind = ParameterKind::Integer { min: 0, max: 1 };
 /// Localpk (Sun 2010, Algorithm 1), for any number of columns and any model.
 ///
 /// # Guarantee
-/// Nobody is suppressed, unless all individuals together are no valid class; then everybody is (docs/papers.md P6). No
+/// Nobody is suppressed, unless all individuals together are no valid class; then everybody is (docs/theory/papers.md P6). No
 /// two classes publish the same values: those who are left in a group are fewer from any child that remains than a class
 /// needs, so that in this column a class of theirs covers more than that child.
 ///
@@ -77,7 +77,7 @@ pub struct Localpk {
     ways: &'static [Back],
 }
 
-/// Which column a group is specialized in first. Both rules look at quasi-identifiers only (docs/papers.md P7).
+/// Which column a group is specialized in first. Both rules look at quasi-identifiers only (docs/theory/papers.md P7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
     /// The one in which the fewest members are left in children that are too small; at a tie the one with the tallest

@@ -12,7 +12,7 @@ use crate::table::Block;
 pub struct Distortion {
     /// Levels by which cells were generalized: Σ hᵢⱼ.
     pub levels: u128,
-    /// Levels from every cell's own value to the root, which differ where chains do (docs/papers.md P9).
+    /// Levels from every cell's own value to the root, which differ where chains do (docs/theory/papers.md P9).
     pub most: u128,
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn levels_are_those_of_the_value_itself() {
-        // docs/papers.md P9: 1 of the short chain and 2 of each other one could be lost.
+        // docs/theory/papers.md P9: 1 of the short chain and 2 of each other one could be lost.
         let block = block(&[0, 1, 2, 3], &[1, 1, 1, 1]);
         let ratio = |c: &[&[u32]]| {
             let d = distortion(&block, &classes(c, &[]));

@@ -12,7 +12,7 @@
 //!     a class that no column can cut is finished
 //! ```
 //!
-//! What the papers leave open is settled in docs/papers.md M7.
+//! What the papers leave open is settled in docs/theory/papers.md M7.
 
 mod cut;
 mod width;

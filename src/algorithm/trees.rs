@@ -7,7 +7,7 @@
 //! | categorical without one | value → all |
 //!
 //! Where values are missing, the tree gets a new root over the old one and a leaf for "missing": to publish both in
-//! one class is to say nothing about the column (docs/papers.md X6).
+//! one class is to say nothing about the column (docs/theory/papers.md X6).
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Tree {
     }
 
     /// What every node becomes when a column is recoded from the level below to `level`. Chains shorter than the
-    /// tallest end at their root earlier (docs/papers.md X7); missing values stay apart up to the last level.
+    /// tallest end at their root earlier (docs/theory/papers.md X7); missing values stay apart up to the last level.
     pub fn step_up(&self, level: u32) -> Vec<u32> {
         let up = |node: u32| match self.hierarchy.parent(node) {
             _ if level > self.height => ROOT,
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn shorter_chains_end_earlier() {
-        // docs/papers.md X7: leaf 0 is a child of the root, leaves 1 to 3 are two levels below it.
+        // docs/theory/papers.md X7: leaf 0 is a child of the root, leaves 1 to 3 are two levels below it.
         let tree = hierarchy(&[5, 4, 4, 4, 5, u32::MAX], 60);
         let column = hierarchical(&[1, 2, 0, 1], &[1, 2, 0, 3], &tree);
         let tree = &trees(&block(vec![column], 4))[0];

@@ -66,7 +66,7 @@ enum Of {
 /// value is: among the records (IR), or among the individuals (EIR), which is what an attacker reasons about.
 ///
 /// A valid class may become invalid by one more individual, but not by a union with another valid one (G7 in
-/// docs/papers.md).
+/// docs/theory/papers.md).
 #[derive(Debug, Clone, Copy)]
 struct AlphaBeta {
     alpha: Ratio,
@@ -113,7 +113,7 @@ impl Model for AlphaBeta {
         Box::new(Shares::new(*self))
     }
 
-    /// Necessary conditions only: a table may meet them and still have no valid class (E8 in docs/papers.md).
+    /// Necessary conditions only: a table may meet them and still have no valid class (E8 in docs/theory/papers.md).
     fn feasible(&self, members: &mut dyn Iterator<Item = Member<'_>>) -> Result<(), Infeasible> {
         let mut shares = Shares::new(*self);
         for member in members {
@@ -145,7 +145,7 @@ impl Model for AlphaBeta {
     }
 }
 
-/// Counts of a class (Wang 2018, Algorithm 6, with |Q| and n_Q after the addition, E3 in docs/papers.md).
+/// Counts of a class (Wang 2018, Algorithm 6, with |Q| and n_Q after the addition, E3 in docs/theory/papers.md).
 struct Shares {
     model: AlphaBeta,
     individuals: u64,

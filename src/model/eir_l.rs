@@ -36,7 +36,7 @@ const TABLE_WORDS: usize = 1 << 23;
 ///
 /// # Guarantee
 /// A class satisfies it exactly if no l − 1 sensitive values hit all its fingerprints (Theorem 3.1, which holds in
-/// both directions, docs/papers.md E2). It bounds the number of *different* values only, not their frequencies (E10).
+/// both directions, docs/theory/papers.md E2). It bounds the number of *different* values only, not their frequencies (E10).
 ///
 /// An individual without sensitive values has no record to choose and counts for nothing (E4).
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Model for EirDiversity {
         Box::new(EirTally::new(self.l))
     }
 
-    /// A class exists exactly if all members together are one, because more members never hurt (docs/papers.md E8).
+    /// A class exists exactly if all members together are one, because more members never hurt (docs/theory/papers.md E8).
     ///
     /// The search has a budget; where that is too small, the best value proven so far is reported, which is then a
     /// lower bound of what can be reached.
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_counter_example_is_two_diverse() {
-        // docs/papers.md E1: Algorithm 5 fed by Algorithm 3 calls this class 3-diverse.
+        // docs/theory/papers.md E1: Algorithm 5 fed by Algorithm 3 calls this class 3-diverse.
         let class: &[&[u32]] = &[&[0, 1], &[0, 2], &[1, 3], &[2, 4]];
         assert!(satisfied(2, class));
         assert!(!satisfied(3, class));

@@ -1,7 +1,7 @@
 //! Decides whether a few sensitive values are enough to hit every fingerprint of a class.
 //!
 //! A *hitting set* has a value in common with every fingerprint. Wang 2018, Algorithms 2, 3 and 5 enumerate all
-//! minimal hitting sets, which is exponential in memory and, as printed, misses some (docs/papers.md E1). Only the
+//! minimal hitting sets, which is exponential in memory and, as printed, misses some (docs/theory/papers.md E1). Only the
 //! *decision* "is there one of at most k values?" is needed (Theorem 3.1), and a bounded search answers it:
 //!
 //! ```text
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_papers_own_counter_example_is_two_not_three() {
-        // docs/papers.md E1: {a,b},{a,c},{b,d},{c,e}; Algorithms 3 and 5 as printed say three.
+        // docs/theory/papers.md E1: {a,b},{a,c},{b,d},{c,e}; Algorithms 3 and 5 as printed say three.
         check(&[vec![0, 1], vec![0, 2], vec![1, 3], vec![2, 4]], 2);
     }
 

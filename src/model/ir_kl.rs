@@ -86,7 +86,7 @@ impl Model for IrKl {
     }
 }
 
-/// A missing value is never one of the l (X3 in docs/papers.md).
+/// A missing value is never one of the l (X3 in docs/theory/papers.md).
 fn known(member: &Member<'_>) -> impl Iterator<Item = u32> {
     member
         .fingerprint

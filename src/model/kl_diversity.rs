@@ -61,7 +61,7 @@ const VALUE_L: Parameter = Parameter {
 ///
 /// - at most n / l may have the same set of sensitive values. Fingerprints are nodes of a hierarchy, and different ones
 ///   can describe the same set: `{A, b2}` and `{a1, b2}`, if a1 lies below A. Those are counted together
-///   (docs/papers.md M2);
+///   (docs/theory/papers.md M2);
 /// - for every published value but the root, at most n / `value_l` have it, or something below it, or something above it,
 ///   which may be it; without `value_l`, not all of them (M1). Without this, l different fingerprints may all have one
 ///   value in common.

@@ -92,7 +92,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Which ways of growing a class keep the model satisfied (docs/papers.md G7).
+/// Which ways of growing a class keep the model satisfied (docs/theory/papers.md G7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closure {
     /// The union of two satisfied classes without a common individual is satisfied.
@@ -138,7 +138,7 @@ impl Infeasible {
 
 impl Member<'_> {
     /// The values of which any choice of one record shows one for certain: none if a record's value is missing,
-    /// because that record may be the one chosen (X3 in docs/papers.md).
+    /// because that record may be the one chosen (X3 in docs/theory/papers.md).
     pub fn certain(&self) -> &[u32] {
         match self.fingerprint.last() {
             Some(&NULL_CODE) => &[],

@@ -89,7 +89,7 @@ enum Distinct {
 /// p-sensitive, p⁺-sensitive and (p, α)-sensitive k-anonymity (Sun 2010, Definitions 2, 3 and 4).
 ///
 /// # Guarantee
-/// A class has at least max(k, p) individuals (docs/papers.md P8) and, for each sensitive attribute, p different values
+/// A class has at least max(k, p) individuals (docs/theory/papers.md P8) and, for each sensitive attribute, p different values
 /// or categories. With α, the weights of its individuals add up to at least α for each attribute; an individual weighs
 /// what its most sensitive value weighs. Neither bounds how common one category is (P1): `max_category_share` does.
 ///
@@ -127,7 +127,7 @@ impl PSensitive {
         }))
     }
 
-    /// The smallest class (docs/papers.md P8).
+    /// The smallest class (docs/theory/papers.md P8).
     fn size(&self) -> u64 {
         self.k.max(self.p)
     }
@@ -147,7 +147,7 @@ impl Model for PSensitive {
         text
     }
 
-    /// More members add values, categories and weight (docs/papers.md G7), but may raise the share of a category. The
+    /// More members add values, categories and weight (docs/theory/papers.md G7), but may raise the share of a category. The
     /// share of a union lies between those of its parts.
     fn closure(&self) -> Closure {
         Closure {
@@ -170,7 +170,7 @@ impl Model for PSensitive {
         Box::new(Counts::new(*self))
     }
 
-    /// Exact without `max_category_share`, where all individuals together are the best class (docs/papers.md P6); with
+    /// Exact without `max_category_share`, where all individuals together are the best class (docs/theory/papers.md P6); with
     /// it, necessary conditions only.
     fn feasible(&self, members: &mut dyn Iterator<Item = Member<'_>>) -> Result<(), Infeasible> {
         let mut counts = Counts::new(*self);

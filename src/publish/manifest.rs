@@ -1,4 +1,4 @@
-//! The manifest: what a release is, for machines. `docs/manifest.schema.json` describes it.
+//! The manifest: what a release is, for machines. `docs/reference/manifest.schema.json` describes it.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ pub(crate) fn sensitive_tree(spec: &Spec) -> Option<&Arc<Taxonomy>> {
 }
 
 /// Whether two classes with the same published values may not form a third, so that no two blocks may publish the same:
-/// shares of values are not closed under union (docs/papers.md M1).
+/// shares of values are not closed under union (docs/theory/papers.md M1).
 pub(super) fn needs_whole_table(spec: &Spec) -> bool {
     is_form(spec) && spec.parameter("value_l").is_some()
 }

@@ -20,7 +20,7 @@ type Lists = Vec<(String, Vec<String>)>;
 /// Categories could not be made; says how many entries are wrong, never which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryError {
-    /// Fewer than two categories: with one, no weight is defined and nothing can be told apart (docs/papers.md P3).
+    /// Fewer than two categories: with one, no weight is defined and nothing can be told apart (docs/theory/papers.md P3).
     TooFew(usize),
     /// Categories without a value.
     Empty(usize),
@@ -110,7 +110,7 @@ impl Categories {
         self.labels.is_empty()
     }
 
-    /// The category of a value. Without one, the value must be refused: it is never "not sensitive" (docs/papers.md
+    /// The category of a value. Without one, the value must be refused: it is never "not sensitive" (docs/theory/papers.md
     /// P3).
     pub fn of(&self, value: &str) -> Option<u32> {
         self.of.get(value).copied()
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn unordered_missing_and_single_categories_are_refused() {
-        // docs/papers.md P3.
+        // docs/theory/papers.md P3.
         use CategoryError::*;
         let lists = |lists: &[(&'static str, Vec<&'static str>)]| Categories::from_lists(lists);
         let rows = |rows: &[CategoryRow<String>]| Categories::from_rows(rows);

@@ -230,7 +230,7 @@ impl Taxonomy {
     /// Reads rows of labels, each from a value to the root: `leaf, level 1, …, root`.
     ///
     /// A label that is repeated by the next level of the same row is one node: chains may have different lengths.
-    /// Labels are what is published, so each belongs to one node (docs/papers.md X7).
+    /// Labels are what is published, so each belongs to one node (docs/theory/papers.md X7).
     pub fn from_rows<S: AsRef<str>>(rows: &[Vec<S>]) -> Result<Self, HierarchyError> {
         if rows.is_empty() {
             return Err(HierarchyError::Empty);

@@ -9,7 +9,7 @@ use super::{Block, Categorical, Hierarchical, NULL_CODE, Numeric, QuasiIdentifie
 /// that no column loses more than [`Block::full`], and the sum over all columns fits in a `u64`.
 ///
 /// A column in which all records are missing loses nothing; one with missing and present values is suppressed for
-/// the whole class and loses [`Block::full`] (docs/papers.md X6). A column whose step is zero has one value only and its
+/// the whole class and loses [`Block::full`] (docs/theory/papers.md X6). A column whose step is zero has one value only and its
 /// values lose nothing (E11).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
@@ -564,7 +564,7 @@ mod tests {
 
     #[test]
     fn a_column_with_one_value_loses_nothing() {
-        // docs/papers.md E11: never a division by zero.
+        // docs/theory/papers.md E11: never a division by zero.
         let block = with_nulls(0);
         assert_eq!(Region::covering(&block, &[0, 4]).unwrap().loss(), 0);
         assert_eq!(Region::covering(&block, &[0, 1]).unwrap().loss(), 2000);

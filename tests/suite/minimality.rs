@@ -32,7 +32,7 @@ async fn pages_of_functions_tell_what_is_not_bounded() {
     let publishes = |function: &&FunctionEntry| function.form != Form::Division;
     for function in FUNCTIONS.iter().filter(publishes) {
         let text = page(function.name);
-        let link = "(theory/guarantees.md#how-classes-had-to-be-formed)";
+        let link = "(../theory/guarantees.md#how-classes-had-to-be-formed)";
         assert!(text.contains(link), "{}.md has no link", function.name);
         if [Form::Buckets, Form::Anatomy].contains(&function.form) {
             let measured = setting.attack(function, None).await.unwrap();
@@ -55,6 +55,8 @@ fn told(measured: &Measured, name: &str) {
     );
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(page(name)).contains(&said), "{name}.md: {said}");
-    let row = format!("| [`{name}`](../{name}.md) | {runs} | {above} | {certain} | {disclosed} |");
+    let row = format!(
+        "| [`{name}`](../reference/{name}.md) | {runs} | {above} | {certain} | {disclosed} |"
+    );
     assert!(page("guarantees").contains(&row), "guarantees.md: {row}");
 }

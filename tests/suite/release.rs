@@ -79,7 +79,7 @@ async fn a_release_is_its_manifest_and_the_files_it_names() {
         )
     );
 
-    let schema = include_str!("../../docs/manifest.schema.json");
+    let schema = include_str!("../../docs/reference/manifest.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
     let manifest: Value = serde_json::from_slice(&written).unwrap();
     assert_eq!(faults(&schema, &manifest), Vec::<String>::new());
@@ -538,7 +538,7 @@ async fn every_form_can_be_published() {
         let checked = if by_id { "exact" } else { "possible" };
         let checked = if labelled { "not" } else { checked };
         assert_eq!(manifest.truth.checked, checked, "{call}");
-        let schema = include_str!("../../docs/manifest.schema.json");
+        let schema = include_str!("../../docs/reference/manifest.schema.json");
         let schema: Value = serde_json::from_str(schema).unwrap();
         let manifest = serde_json::to_value(manifest).unwrap();
         assert_eq!(faults(&schema, &manifest), Vec::<String>::new(), "{call}");

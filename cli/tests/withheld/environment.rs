@@ -45,7 +45,10 @@ fn job(folder: &Path) {
 
 /// The keys of a job: those of its schema, and the arguments of all functions.
 fn keys() -> BTreeSet<String> {
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/job.schema.json");
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/reference/job.schema.json"
+    );
     let schema: Value = serde_json::from_slice(&fs::read(schema).unwrap()).unwrap();
     let mut keys = BTreeSet::new();
     keys_of(&schema, "", &mut keys);

@@ -94,7 +94,7 @@ fn residual_individuals_join_or_are_suppressed() {
 
 #[test]
 fn a_finished_class_outlives_the_class_that_swallowed_it() {
-    // docs/papers.md E6: 0 and 1 are a class; 2 comes to it with a third record of its first value and spoils it.
+    // docs/theory/papers.md E6: 0 and 1 are a class; 2 comes to it with a third record of its first value and spoils it.
     let block = points(&[0, 0, 1, 9], &[0, 1, 0, 0], &[1, 1, 1, 1]);
     for algorithm in [Danonyir::naive(), Danonyir::new()] {
         let classes = run(algorithm, &block, &Half);

@@ -82,7 +82,7 @@ impl<'a> Splitter<'a> {
             .into_iter()
             .partition(|(_, members)| self.is_valid(members));
         left.extend(invalid.into_iter().flat_map(|(_, members)| members));
-        // An empty rest needs nobody (docs/papers.md P4).
+        // An empty rest needs nobody (docs/theory/papers.md P4).
         if valid.is_empty() || (!left.is_empty() && !self.complete(&mut left, &mut valid, back)) {
             return None;
         }
@@ -117,7 +117,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Who goes back must not depend on sensitive values: that is what a minimality attack reads (docs/papers.md P5).
+    /// Who goes back must not depend on sensitive values: that is what a minimality attack reads (docs/theory/papers.md P5).
     fn join_company(&mut self, left: &mut Vec<u32>, valid: &mut [Child]) -> bool {
         let Some(company) = company(self.trees, left, valid, self.model.min_individuals()) else {
             return false;

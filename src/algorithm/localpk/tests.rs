@@ -131,7 +131,7 @@ fn watched(localpk: Localpk, block: &Block, zip: &Taxonomy) -> (Steps, Vec<Vec<u
     (steps, classes.classes)
 }
 
-/// Table 8 (a); its 14247 is Table 1's 14249 (docs/papers.md P10), which changes nothing here.
+/// Table 8 (a); its 14247 is Table 1's 14249 (docs/theory/papers.md P10), which changes nothing here.
 const TABLE_8: [(&str, &str); 4] = [
     ("14248", "HIV"),
     ("14248", "Indigestion"),
@@ -163,7 +163,7 @@ fn the_walk_through_of_figure_1() {
         down("142**", "1424*"),
     ];
     // Figure 1 (a) to (e). In (f), 14247 has one tuple and goes back; in (g) the parent is not valid, and 14248 goes
-    // back as a whole (docs/papers.md P5).
+    // back as a whole (docs/theory/papers.md P5).
     let (block, zip) = table_8([1, 2, 3, 4]);
     let (steps, classes) = watched(printed(), &block, &zip);
     assert_eq!(steps, first);
@@ -280,7 +280,7 @@ fn table_1_becomes_valid_tables() {
 
 #[test]
 fn nobody_is_lost() {
-    // docs/papers.md P4: line 13 after the loop would keep the last group only. Two levels, one leaf at the first: a leaf
+    // docs/theory/papers.md P4: line 13 after the loop would keep the last group only. Two levels, one leaf at the first: a leaf
     // "one level down" is itself, and never queued again.
     let tree = example::hierarchy(&[7, 6, 6, 5, 5, 7, 7, u32::MAX], 60);
     let at = [0, 0, 1, 1, 2, 2, 3, 3];
@@ -296,7 +296,7 @@ fn nobody_is_lost() {
 
 #[test]
 fn without_a_solution_everybody_is_suppressed() {
-    // docs/papers.md P6.
+    // docs/theory/papers.md P6.
     let (block, _) = table_1();
     for model in [plus("13", "2"), plus("2", "4"), alpha("2", "2", "99")] {
         let classes = run(Localpk::new(), &block, model.as_ref());
@@ -323,7 +323,7 @@ fn without_a_solution_everybody_is_suppressed() {
 
 #[test]
 fn the_column_rule_is_fixed() {
-    // docs/papers.md P7: two equal columns; the first is specialized first, and then no second split is valid.
+    // docs/theory/papers.md P7: two equal columns; the first is specialized first, and then no second split is valid.
     let tree = example::hierarchy(&[2, 2, u32::MAX], 60);
     let (a, b) = ([0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]);
     let columns = |first: &[u32; 6], second: &[u32; 6]| {

@@ -113,7 +113,7 @@ fn two_anonymous(columns: Vec<QuasiIdentifier>, n: usize) -> Vec<Vec<u32>> {
 
 #[test]
 fn numbers_are_cut_between_two_values_nearest_to_the_middle() {
-    // docs/papers.md M7: the middle individual has 3; three of eight are below, seven are not above it.
+    // docs/theory/papers.md M7: the middle individual has 3; three of eight are below, seven are not above it.
     let column: &[&[u32]] = &[&[1], &[2], &[2], &[3], &[3], &[3], &[3], &[9]];
     assert_eq!(
         two_anonymous(vec![numeric(column, 10)], 8),
@@ -189,7 +189,7 @@ fn a_block_that_is_no_class() {
     let model = named("ir_kl_anonymity", &[("k", "2"), ("l", "4")]);
     let classes = run(Mondrian::strict(), &block, model.as_ref());
     assert_eq!((classes.classes.len(), classes.suppressed.len()), (0, 8));
-    // Half of a class may have value 0: the block has not enough others, some parts have (docs/papers.md E8).
+    // Half of a class may have value 0: the block has not enough others, some parts have (docs/theory/papers.md E8).
     let model = named(
         "eir_alpha_beta_anonymity",
         &[("alpha", "0.5"), ("beta", "0.5")],

@@ -127,7 +127,7 @@ fn columns_may_be_dictionaries() {
 
 #[test]
 fn an_insider_learns_more() {
-    // docs/papers.md L5: one of three for an outsider, one of two for a member; 2 of 4, then 2 of 3.
+    // docs/theory/papers.md L5: one of three for an outsider, one of two for a member; 2 of 4, then 2 of 3.
     let values = ints(&[1, 2, 3, 1, 1, 2, 3]);
     let sensitive = column(&values, &[7, 7, 7, 9, 9, 9, 9]);
     let release = LocalRelease::try_new(&who(7), &[], &[], &[sensitive]).unwrap();
@@ -230,7 +230,7 @@ fn faults_of_form_are_refused() {
 
 #[test]
 fn a_bucket_that_two_blocks_share_is_seen() {
-    // docs/papers.md G7: the union of two buckets of different values is none.
+    // docs/theory/papers.md G7: the union of two buckets of different values is none.
     let both = column(&ints(&[1, 2, 1, 2]), &[3, 3, 3, 3]);
     let release = LocalRelease::try_new(&who(4), &[], &[], &[both]).unwrap();
     // Still no more than half, but no longer unique.
@@ -398,7 +398,7 @@ fn the_publisher_sees_changed_values_and_wishes() {
 
 #[test]
 fn flags_are_not_published() {
-    // docs/papers.md L6.
+    // docs/theory/papers.md L6.
     let roles = ["individual", "age", "age_bid"];
     let flags = ["age_private"];
     assert_eq!(

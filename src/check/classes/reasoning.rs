@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_example_of_algorithm_3_has_four_minimal_hitting_sets() {
-        // The paper's tree shows three; {x1, x3, x4, x7} is missing (docs/papers.md E1). Their minimum is right.
+        // The paper's tree shows three; {x1, x3, x4, x7} is missing (docs/theory/papers.md E1). Their minimum is right.
         let family: [&[u32]; 8] = [
             &[1, 3],
             &[1, 3, 5],

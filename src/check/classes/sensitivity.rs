@@ -64,7 +64,7 @@ pub struct SensitivityAttained {
     /// The fewest different categories; 0 if there are no categories.
     pub fewest_categories: usize,
     /// The largest share of a class's individuals who have a value of one category, which neither p nor α bounds
-    /// (docs/papers.md P1); 0 if there are no categories.
+    /// (docs/theory/papers.md P1); 0 if there are no categories.
     pub largest_category_share: Ratio,
 }
 
@@ -148,7 +148,7 @@ impl Sensitivity {
         (!self.of_categories).then_some(values)
     }
 
-    /// The smallest class: p different values need p individuals (docs/papers.md P8).
+    /// The smallest class: p different values need p individuals (docs/theory/papers.md P8).
     pub fn individuals(&self) -> usize {
         self.k.max(self.p)
     }
@@ -179,7 +179,7 @@ pub(crate) struct Shown {
 /// Checks that every class satisfies the requirement, for each sensitive attribute.
 ///
 /// A missing value is never one of the p, its individual weighs nothing, and it is a category of its own for the largest
-/// share (docs/papers.md X3). An individual weighs what its most sensitive value weighs.
+/// share (docs/theory/papers.md X3). An individual weighs what its most sensitive value weighs.
 ///
 /// # Errors
 ///

@@ -62,7 +62,7 @@ pub enum FingerprintViolation {
         /// Such individuals.
         individuals: usize,
     },
-    /// Rows that repeat a value of an individual: how often would tell individuals apart (docs/papers.md M3).
+    /// Rows that repeat a value of an individual: how often would tell individuals apart (docs/theory/papers.md M3).
     RepeatedRows {
         /// Such rows.
         rows: usize,

@@ -4,7 +4,7 @@
 //!   pseudonym, QI tuple, published value      individuals, each with its tuple and its set of labels
 //!   label, parent                             which labels lie below which
 //!        └─► every set of labels is that of k individuals                            Gong et al. 2017, Def. 5 (1)
-//!            at most 1/l of a class may have the same values                         Def. 5 (2), docs/papers.md M2
+//!            at most 1/l of a class may have the same values                         Def. 5 (2), docs/theory/papers.md M2
 //!            at most 1/value_l, or not all, have a value, or something below or above it              M1
 //!            how many of a class have the same set of labels                                          M6
 //! ```

@@ -9,7 +9,7 @@ pub fn relative_error(estimate: f64, exact: f64, floor: f64) -> Option<f64> {
 }
 
 /// The width of an answer's bounds relative to the exact answer, or to the floor where that is larger: R_error of Li 2020,
-/// section 4.2, which is no error (docs/papers.md L9).
+/// section 4.2, which is no error (docs/theory/papers.md L9).
 ///
 /// `None` where both are 0.
 pub fn relative_width(lower: f64, upper: f64, exact: f64, floor: f64) -> Option<f64> {

@@ -215,7 +215,7 @@ fn exact(original: &LogicalPlan, request: &Request, workload: &Expr) -> Result<L
     .build()
 }
 
-/// Estimates (Wang 2018, Eq. 19): records, or individuals once each (see E12 in docs/papers.md).
+/// Estimates (Wang 2018, Eq. 19): records, or individuals once each (see E12 in docs/theory/papers.md).
 fn estimated(published: &LogicalPlan, request: &Request, workload: &Expr) -> Result<LogicalPlan> {
     if let Some(local) = &request.local {
         return bounded(published, request, local, workload);

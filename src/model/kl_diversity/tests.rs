@@ -87,7 +87,7 @@ fn sets(class: &[&[u32]]) -> Vec<Vec<u32>> {
 
 #[test]
 fn a_value_that_all_have_is_refused() {
-    // docs/papers.md M1: {a1, b1}, {a1, b2}, {a1, c1} are three fingerprints, and everybody has a1.
+    // docs/theory/papers.md M1: {a1, b1}, {a1, b2}, {a1, c1} are three fingerprints, and everybody has a1.
     assert!(!satisfied(&sets(&[&[2, 5], &[2, 6], &[2, 10]]), 3, None));
     // So has everybody something of A, and one may have a1 or a2.
     assert!(!satisfied(&sets(&[&[1, 5], &[2, 6], &[3, 10]]), 3, None));
@@ -122,7 +122,7 @@ fn plain_values_are_compared_as_they_are() {
     assert!(plain(2, &[&[1, 2], &[1, 3], &[4], &[1, 2]]));
     assert!(!plain(3, &[&[1, 2], &[1, 3], &[4], &[1, 2]]));
     assert!(!plain(2, &[&[1, 2], &[1, 3]]));
-    // docs/papers.md E4: who has no value is diverse from nobody.
+    // docs/theory/papers.md E4: who has no value is diverse from nobody.
     assert!(!plain(2, &[&[], &[1]]) && !plain(2, &[&[], &[]]));
 }
 
@@ -250,7 +250,7 @@ proptest! {
     fn the_union_of_two_classes_is_one(
         a in prop::collection::vec(fingerprint(), 2..10), b in prop::collection::vec(fingerprint(), 2..10), l in 2..4u64,
     ) {
-        // docs/papers.md G7. What is safe to say no to may be refused, so the definition is asked.
+        // docs/theory/papers.md G7. What is safe to say no to may be refused, so the definition is asked.
         if !satisfied(&a, l, None) || !satisfied(&b, l, None) {
             return Ok(());
         }

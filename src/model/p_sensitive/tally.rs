@@ -14,7 +14,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// What p counts; nothing if the value is missing (docs/papers.md X3).
+    /// What p counts; nothing if the value is missing (docs/theory/papers.md X3).
     pub fn counted(&self, distinct: Distinct) -> Option<u32> {
         match distinct {
             Distinct::Values => Some(self.code).filter(|code| *code != NULL_CODE),

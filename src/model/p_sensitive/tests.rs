@@ -169,7 +169,7 @@ fn the_weights_of_the_papers_example_add_up_to_two() {
 
 #[test]
 fn a_sum_of_weights_bounds_no_share() {
-    // docs/papers.md P1: both are valid by Definition 4; the share of a category says no.
+    // docs/theory/papers.md P1: both are valid by Definition 4; the share of a category says no.
     let mut secret = vec!["HIV"; 97];
     secret.extend(["Cancer", "Phthisis", "Flu"]);
     assert!(group(alpha("2", "3", "1").as_ref(), &secret));
@@ -192,7 +192,7 @@ fn a_sum_of_weights_bounds_no_share() {
 
 #[test]
 fn a_larger_alpha_is_stricter() {
-    // docs/papers.md P2.
+    // docs/theory/papers.md P2.
     let values = ["Cancer", "Phthisis", "Asthma", "Flu", "HIV"];
     let valid = |a: &u32| group(alpha("2", "2", &format!("0.{a:02}")).as_ref(), &values);
     assert!((1..100u32).all(|a| valid(&a)));
@@ -221,7 +221,7 @@ fn more_p_than_categories_is_refused_before_any_data() {
 
 #[test]
 fn more_p_than_k_needs_p_individuals() {
-    // docs/papers.md P8: two individuals with three values each are not three individuals.
+    // docs/theory/papers.md P8: two individuals with three values each are not three individuals.
     let categories = (0..3).map(|c| Sensitive {
         code: c,
         attribute: 0,
@@ -309,7 +309,7 @@ fn a_missing_value_adds_nothing() {
 
 #[test]
 fn what_cannot_be_reached_is_refused_with_the_best_value() {
-    // docs/papers.md P6.
+    // docs/theory/papers.md P6.
     let block = people(&["HIV", "Cancer", "HIV", "Phthisis", "Hepatitis"]);
     let feasible = |model: Box<dyn Model>| {
         let result = model.feasible(&mut (0..5).map(|i| Member::of(&block, i)));
@@ -471,7 +471,7 @@ fn models_agree_with_the_definitions() {
             );
             valid += u32::from(holds);
         }
-        // docs/papers.md G7.
+        // docs/theory/papers.md G7.
         assert!(model.closure().union && (w || !(l && r)), "{case:?}");
         assert!(!model.closure().extension || w || !l, "{case:?}");
         let members = &mut whole.iter().map(|i| Member::of(&block, *i));

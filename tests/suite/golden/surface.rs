@@ -82,7 +82,7 @@ fn golden_arguments() {
 #[test]
 fn golden_schemas() {
     for name in ["job", "manifest"] {
-        let schema = project(&format!("docs/{name}.schema.json"));
+        let schema = project(&format!("docs/reference/{name}.schema.json"));
         let schema: Value = serde_json::from_str(&schema).unwrap();
         let mut lines = vec![];
         flatten("", &schema, &mut lines);

@@ -55,7 +55,7 @@ const TABLE_6: [Row; 12] = [
     ["<40", "America", "1420*", "Flu"],
 ];
 
-/// Its first and last group overlap (docs/papers.md P10): a reader groups by labels as they are.
+/// Its first and last group overlap (docs/theory/papers.md P10): a reader groups by labels as they are.
 const TABLE_7: [Row; 12] = [
     ["<40", "America", "142**", "HIV"],
     ["<40", "America", "142**", "HIV"],
@@ -251,7 +251,7 @@ fn individuals_with_several_records_and_missing_values() {
         requirement("p_plus_sensitive_k_anonymity", &given)
     };
     assert!(!holds(&missing, 3, share("0.6")) && holds(&missing, 3, share("0.7")));
-    // Without two categories there are no weights (docs/papers.md P3).
+    // Without two categories there are no weights (docs/theory/papers.md P3).
     assert!(!holds(&[&[Some(0)], &[Some(0)]], 1, alpha("2", "1", "0.1")));
     let (class, individual, attributes) = class(&missing, 3);
     let records = Records {

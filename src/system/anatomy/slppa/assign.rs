@@ -48,7 +48,7 @@ impl Buckets {
     }
 
     /// Groups of one individual from each of the `width` largest buckets, which are found anew for every group, while
-    /// there are that many (Anatomy; Xiao and Tao 2006). The printed algorithm takes the smallest (docs/papers.md S1). Ties
+    /// there are that many (Anatomy; Xiao and Tao 2006). The printed algorithm takes the smallest (docs/theory/papers.md S1). Ties
     /// go to the bucket that was larger at first.
     ///
     /// If no bucket holds more than one `width`-th of all individuals, fewer than `width` of them remain, each of another

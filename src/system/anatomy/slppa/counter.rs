@@ -351,7 +351,7 @@ impl Tally {
     /// Why the group, as a whole table or block, cannot be divided: every bound on shares that it exceeds.
     ///
     /// Bounds on shares hold for a union if they hold for its parts, so they hold for no parts of a group that exceeds
-    /// them (docs/papers.md S3).
+    /// them (docs/theory/papers.md S3).
     pub fn shortfalls(&self, rules: &Rules<'_>) -> Vec<Shortfall> {
         let share = |count: u32| Ratio::new(u64::from(count), self.individuals);
         let mut shortfalls = vec![];
@@ -458,7 +458,7 @@ mod tests {
     #[test]
     fn definitions_1_to_4_of_table_3() {
         // Definition 1: 6 of 24 combinations hold Alice's quasi-identifiers, a quarter; Section 5.2's 1/16 is another
-        // number (docs/papers.md S7). Two of the four in the second group are male doctors.
+        // number (docs/theory/papers.md S7). Two of the four in the second group are male doctors.
         assert!(is_least(&G1, 0, (1, 4)));
         assert!(is_least(&G2, 0, (1, 2)));
         // Definition 2: 4,500 twice in four.

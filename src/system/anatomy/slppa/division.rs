@@ -15,7 +15,7 @@ pub struct Division(Vec<Vec<usize>>);
 /// Why there is no such division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DivisionError {
-    /// A number of sub-tables must be at least 1 and at most the number of columns (docs/papers.md S9).
+    /// A number of sub-tables must be at least 1 and at most the number of columns (docs/theory/papers.md S9).
     Tables {
         /// How many were asked for.
         tables: usize,

@@ -8,7 +8,7 @@ use super::mix::NumberMap;
 ///
 /// Individuals are numbered from 0 in a random order that the caller made with a key. Equal values of a column have
 /// equal codes, and a missing value is a value of its own. For [`publish`](super::publish()) and for Slicing codes must
-/// also keep the order of values: codes by order of appearance would tell who stands beside whom (docs/papers.md S8).
+/// also keep the order of values: codes by order of appearance would tell who stands beside whom (docs/theory/papers.md S8).
 #[derive(Debug, Clone)]
 pub struct Individuals {
     columns: Vec<Vec<u32>>,

@@ -18,7 +18,7 @@
 //! | δ | the distance of any sensitive value's share from its share of the whole table (Eq. 8) |
 //!
 //! Individuals are numbered in a random order that the caller makes with a key; nothing here draws random numbers, and
-//! every tie goes to the smaller number. Corrections to the paper are marked by their number in docs/papers.md.
+//! every tie goes to the smaller number. Corrections to the paper are marked by their number in docs/theory/papers.md.
 
 mod assign;
 mod coded;

@@ -8,7 +8,7 @@ use crate::algorithm::Cancel;
 /// Regions of similar individuals, each of which satisfies the rules if all individuals together do.
 ///
 /// A region is cut at the median of the column in which it is widest, by its span of codes against that of all; if
-/// either part would violate the rules, along the next widest column (docs/papers.md M7). Ties go to the smaller column.
+/// either part would violate the rules, along the next widest column (docs/theory/papers.md M7). Ties go to the smaller column.
 pub(super) fn regions(
     individuals: &Individuals,
     rules: &Rules<'_>,

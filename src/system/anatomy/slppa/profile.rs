@@ -18,7 +18,7 @@ use crate::table::coding::{Keys, Kind, Numbers};
 /// How often each sensitive value occurs, and how the quasi-identifiers hang together.
 ///
 /// Profiles of parts of a table merge into the profile of the whole, in any order. Sensitive values are held as bytes in
-/// Arrow's comparable row format, all of them: δ is against the whole table (docs/papers.md S2).
+/// Arrow's comparable row format, all of them: δ is against the whole table (docs/theory/papers.md S2).
 #[derive(Debug, Clone)]
 pub struct TableProfile {
     statistics: DivisionStatistics,

@@ -18,7 +18,7 @@ const LARGE: usize = 8;
 /// Work spent per individual before all groups that are still at fault become one.
 const PATIENCE: u64 = 64;
 
-/// A worklist of groups at fault (docs/papers.md S4).
+/// A worklist of groups at fault (docs/theory/papers.md S4).
 ///
 /// Bounds on shares hold for a union if they hold for both parts, so taking in a sound group always brings a group
 /// nearer to them, and all individuals together satisfy them. γ has no such rule: every union is tested for all four.

@@ -15,7 +15,7 @@ pub struct Requirements {
     /// Share of the most frequent sensitive value (Definition 2, Eq. 5).
     pub beta: Ratio,
     /// Product of the shares of the most frequent sub-tuples and of the most frequent sensitive value (Definition 3,
-    /// Eq. 7). It bounds the probability of a combination; it does not hide who is in the table (docs/papers.md S6).
+    /// Eq. 7). It bounds the probability of a combination; it does not hide who is in the table (docs/theory/papers.md S6).
     pub gamma: Option<Ratio>,
     /// Distance between a sensitive value's share of the group and of the whole table (Definition 4, Eq. 8).
     pub delta: Option<Ratio>,

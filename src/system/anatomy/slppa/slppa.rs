@@ -151,7 +151,7 @@ impl Run<'_> {
 
     /// Groups to begin with, and which of them are at fault: at most half, unless there is only one.
     ///
-    /// N comes from β alone (docs/papers.md S2). Mending groups of which most are at fault would make large ones by
+    /// N comes from β alone (docs/theory/papers.md S2). Mending groups of which most are at fault would make large ones by
     /// chance, so then all members are dealt into fewer, larger and more even groups.
     fn begin(
         &self,

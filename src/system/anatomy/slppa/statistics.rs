@@ -23,7 +23,7 @@ pub const MISSING: u64 = u64::MAX;
 /// # Bins
 /// Entropies (Yao 2021, Eq. 9) are those of exact values. Contingency (Eq. 10) is counted over at most 64 bins per
 /// column and one for missing values, because a column of nearly unique values hangs together with every other
-/// (docs/papers.md S9). Bins have equal widths, a power of two of positions, on a grid that starts at 0; the width is
+/// (docs/theory/papers.md S9). Bins have equal widths, a power of two of positions, on a grid that starts at 0; the width is
 /// the smallest for which no more than 64 bins are occupied. So integers that lie close share a bin, floating-point
 /// numbers share one with numbers of about the same size, and categories beyond 64 share one at random.
 ///

@@ -5,7 +5,7 @@ use super::estimate::CountEstimate;
 use super::groups::{DivideError, Groups};
 use super::individuals::Individuals;
 
-/// Sub-tables and the table of sensitive values, each in its own canonical order (docs/papers.md S8).
+/// Sub-tables and the table of sensitive values, each in its own canonical order (docs/theory/papers.md S8).
 ///
 /// Rows are sorted by the group's id and then by their codes. If codes keep the order of values, the order of rows says
 /// nothing that their values do not.
@@ -220,7 +220,7 @@ mod tests {
             .iter()
             .map(|row| (row.gid, code(AGE, row), code(ZIP, row), row.count))
             .collect();
-        // Sorted by value, where the paper keeps the order of Table 1 (docs/papers.md S8).
+        // Sorted by value, where the paper keeps the order of Table 1 (docs/theory/papers.md S8).
         let expected = [
             (1, 0, 0, 1),
             (1, 2, 1, 1),
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn table_3_is_no_output_of_the_algorithm() {
-        // Its first group has 4,500 twice; Algorithm 1 takes one record from each bucket (docs/papers.md S11).
+        // Its first group has 4,500 twice; Algorithm 1 takes one record from each bucket (docs/theory/papers.md S11).
         let individuals = example::table_1();
         let requirements = example::bounds("0.5", "0.25", "1", "1");
         let prior = Prior::of(&individuals).unwrap();

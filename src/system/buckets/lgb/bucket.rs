@@ -56,7 +56,7 @@ pub(super) struct Drafts {
 /// # Errors
 ///
 /// [`Unworkable::Diversity`] or [`Unworkable::Closeness`] with the best bound that works, if no buckets can satisfy the
-/// rule (docs/papers.md L2).
+/// rule (docs/theory/papers.md L2).
 ///
 /// # Runtime
 ///

@@ -7,7 +7,7 @@ use super::{Anonymized, People, Treatment};
 pub struct Loss {
     /// C_DM: the sum of the squared sizes of the local groups.
     pub discernibility: u128,
-    /// NCP of the table: the loss of all cells, in units of [`People::full`]. An exact value loses nothing (docs/papers.md
+    /// NCP of the table: the loss of all cells, in units of [`People::full`]. An exact value loses nothing (docs/theory/papers.md
     /// L9), nor does a value in a bucket; a blank cell loses all.
     pub penalty: u128,
     /// Cells that are generalized or blank.

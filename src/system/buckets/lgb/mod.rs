@@ -25,7 +25,7 @@
 //!
 //! A block is a random sample of the table, and all of [`anonymize`] runs inside it: a block of similar individuals may
 //! hold too many equal secrets though the table does not. A bucket is valid by itself, so blocks do not disturb each other as
-//! long as no two share a bucket id, which whoever publishes them gives: the union of two l-unique buckets is not l-unique (docs/papers.md G7). A pattern of
+//! long as no two share a bucket id, which whoever publishes them gives: the union of two l-unique buckets is not l-unique (docs/theory/papers.md G7). A pattern of
 //! fewer than k in its block is small there, whatever other blocks have. A block in which a rule cannot hold is refused, with
 //! the bound that would have worked; [`Frequent`] says how large blocks must be for that not to happen by chance.
 //!
@@ -69,7 +69,7 @@ pub enum Strategy {
     Ncp,
 }
 
-/// What happens to patterns of fewer than k individuals (docs/papers.md L1).
+/// What happens to patterns of fewer than k individuals (docs/theory/papers.md L1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmallPattern {
     /// Their individuals are not published.

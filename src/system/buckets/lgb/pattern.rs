@@ -11,7 +11,7 @@ pub enum Treatment {
     Generalized,
     /// Everybody does: in a local bucket.
     Bucketized,
-    /// Some do: shown in no way, neither as value nor as bucket (docs/papers.md L1).
+    /// Some do: shown in no way, neither as value nor as bucket (docs/theory/papers.md L1).
     Blank,
 }
 

@@ -10,7 +10,7 @@ use crate::table::{Block, Fingerprints, NULL_CODE, QuasiIdentifier, loss_of_two}
 /// Most semi-sensitive quasi-identifiers: a pattern of flags is one machine word.
 pub const MAX_SEMI_SENSITIVE: usize = 64;
 
-/// The individuals of one block, or of the whole table, with one record each (docs/papers.md L10).
+/// The individuals of one block, or of the whole table, with one record each (docs/theory/papers.md L10).
 ///
 /// Individuals are numbered `0..individuals()` in a random order, as in [`Block`]; ties go to the smaller number.
 #[derive(Debug, Clone)]

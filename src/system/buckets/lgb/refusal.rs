@@ -31,7 +31,7 @@ pub enum Unworkable {
         /// Individuals whose secret is missing.
         individuals: usize,
     },
-    /// The secret values of an attribute are not l-eligible (docs/papers.md L2).
+    /// The secret values of an attribute are not l-eligible (docs/theory/papers.md L2).
     Diversity {
         /// The attribute.
         attribute: Attribute,

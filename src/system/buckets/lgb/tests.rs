@@ -194,7 +194,7 @@ fn small_patterns() -> People {
 
 #[test]
 fn small_patterns_are_dropped_or_masked() {
-    // docs/papers.md L1.
+    // docs/theory/papers.md L1.
     let people = small_patterns();
     let is_empty = |buckets: &Buckets| buckets.len() == 0;
     let dropped = run(&people, 3, Strategy::Mdp, SmallPattern::Drop);
@@ -250,7 +250,7 @@ fn small_patterns_are_dropped_or_masked() {
 
 #[test]
 fn a_rule_that_cannot_hold_is_refused_and_never_relaxed() {
-    // docs/papers.md L2.
+    // docs/theory/papers.md L2.
     let sex = categorical(&[0, 0, 0, 0, 0, 0, 1, 1], secret(&[1; 8], diversity(5)));
     let people = People::try_new(8, vec![sex], vec![], FULL).unwrap();
     let request = request(2, Strategy::Mdp, SmallPattern::Drop);
@@ -285,7 +285,7 @@ fn a_rule_that_cannot_hold_is_refused_and_never_relaxed() {
 
 #[test]
 fn k_is_counted_inside_the_pattern() {
-    // docs/papers.md L6: ten individuals alike, but for what they keep secret.
+    // docs/theory/papers.md L6: ten individuals alike, but for what they keep secret.
     let a = numeric(
         &[5; 10],
         secret(&[0, 0, 0, 0, 0, 0, 0, 1, 1, 1], diversity(2)),
@@ -299,7 +299,7 @@ fn k_is_counted_inside_the_pattern() {
 
 #[test]
 fn correlated_columns_are_reported() {
-    // docs/papers.md L7: code 0 is male, and disease 1 occurs in women only.
+    // docs/theory/papers.md L7: code 0 is male, and disease 1 occurs in women only.
     let gender = categorical(&[0, 0, 1, 1], None);
     let disease = vec![0, 2, 1, 2];
     let rule = diversity(2);
@@ -325,7 +325,7 @@ fn correlated_columns_are_reported() {
 
 #[test]
 fn a_value_is_shown_in_one_way_only() {
-    // docs/papers.md L8: what is in a bucket has its id, and no generalized value; the rest has no id.
+    // docs/theory/papers.md L8: what is in a bucket has its id, and no generalized value; the rest has no id.
     let people = figure_1(2);
     let result = run(&people, 2, Strategy::Mdp, SmallPattern::Drop);
     for group in &result.groups {
@@ -345,7 +345,7 @@ fn a_value_is_shown_in_one_way_only() {
 
 #[test]
 fn exact_values_lose_nothing() {
-    // docs/papers.md L9: the printed NCP of an untouched category is 1 / |A|, and 0 / 0 for a column of one value.
+    // docs/theory/papers.md L9: the printed NCP of an untouched category is 1 / |A|, and 0 / 0 for a column of one value.
     let columns = vec![
         categorical(&[0, 0, 1, 1, 2, 2], None),
         numeric(&[9; 6], None),
@@ -372,7 +372,7 @@ fn exact_values_lose_nothing() {
 
 #[test]
 fn one_record_per_individual() {
-    // docs/papers.md L10: there is no place for a second one.
+    // docs/theory/papers.md L10: there is no place for a second one.
     let short = numeric(&[1, 2], None);
     let wrong = People::try_new(3, vec![short], vec![], FULL);
     assert!(matches!(wrong, Err(Unworkable::Shape(_))));
@@ -625,7 +625,7 @@ fn check_cells(people: &People, result: &Anonymized, group: &Group) {
     assert_eq!(group.loss, loss);
 }
 
-/// docs/papers.md L1, said again with sets.
+/// docs/theory/papers.md L1, said again with sets.
 fn check_patterns(people: &People, request: &Request, result: &Anonymized) {
     let mut patterns: BTreeMap<Vec<bool>, Vec<u32>> = BTreeMap::new();
     let flags = [wishes(people, 0), wishes(people, 1)];

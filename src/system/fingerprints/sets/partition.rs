@@ -12,7 +12,7 @@
 //!       no part of at least k                    the node stays as it is, in this group and all that come from it
 //! ```
 //!
-//! A published fingerprint is the set of its different nodes (docs/papers.md M3); what the paper leaves open about
+//! A published fingerprint is the set of its different nodes (docs/theory/papers.md M3); what the paper leaves open about
 //! left-over individuals is M5.
 
 mod signature;
@@ -194,7 +194,7 @@ impl Run {
     }
 
     /// Makes the left-over individuals k or none: those of the largest parts join them, down to k each, or if these are
-    /// too few, the smallest part does (docs/papers.md M5).
+    /// too few, the smallest part does (docs/theory/papers.md M5).
     fn top_up(&self, parts: &mut Vec<Vec<u32>>, left: &mut Vec<u32>) {
         while !left.is_empty() && left.len() < self.k {
             let spare: usize = parts.iter().map(|part| part.len() - self.k).sum();

@@ -20,7 +20,7 @@ pub struct Prepared {
     pub shares: Shares,
 }
 
-/// The parameters cannot be reached together; says which can (docs/papers.md M4).
+/// The parameters cannot be reached together; says which can (docs/theory/papers.md M4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
     /// Individuals with sensitive values.

@@ -178,7 +178,7 @@ fn the_running_example_is_2_3_diverse() {
 
 #[test]
 fn left_over_individuals_are_topped_up_or_roll_back() {
-    // docs/papers.md M5, k = 3. Seven have a1, one has a2: two of the seven keep A with it.
+    // docs/theory/papers.md M5, k = 3. Seven have a1, one has a2: two of the seven keep A with it.
     let taxonomy = diseases();
     let one: Vec<&[u32]> = vec![&[0], &[0], &[0], &[0], &[0], &[0], &[0], &[1]];
     let generalized = generalize(3, &fingerprints(&one), taxonomy.tree());
@@ -224,7 +224,7 @@ fn individuals_without_values_and_too_few_individuals() {
 
 #[test]
 fn records_that_repeat_a_value_change_nothing() {
-    // docs/papers.md M10.
+    // docs/theory/papers.md M10.
     let taxonomy = diseases();
     let twice: Vec<&[u32]> = vec![&[0, 1, 3, 3, 0], &[2, 2], &[3], &[5], &[1, 3], &[4, 5]];
     let (a, b) = (fingerprints(&twice), fingerprints(&PATIENTS));
@@ -234,7 +234,7 @@ fn records_that_repeat_a_value_change_nothing() {
 
 #[test]
 fn what_cannot_be_reached_is_refused_with_what_can() {
-    // docs/papers.md M4.
+    // docs/theory/papers.md M4.
     let taxonomy = diseases();
     let tree = Arc::new(taxonomy.tree().clone());
     let attempt = |k, l, value_l: Option<u64>, sets: &[&[u32]]| {

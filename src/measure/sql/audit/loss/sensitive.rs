@@ -1,4 +1,4 @@
-//! SA-NCP per original value (Gong 2017, Eq. 4; docs/papers.md M9).
+//! SA-NCP per original value (Gong 2017, Eq. 4; docs/theory/papers.md M9).
 
 use std::sync::Arc;
 

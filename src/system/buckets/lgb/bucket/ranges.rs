@@ -8,7 +8,7 @@ use crate::algorithm::{Cancel, Cancelled};
 /// Cuts the order of the values again and again while both parts are l-eligible (Li 2020, Algorithm 2).
 ///
 /// The printed algorithm cuts at the median alone; here the eligible cut that divides the owners most evenly is taken,
-/// which is the median wherever that is eligible. Both parts hold a value, so each cut makes progress (docs/papers.md
+/// which is the median wherever that is eligible. Both parts hold a value, so each cut makes progress (docs/theory/papers.md
 /// L3). The ranges are of places in [`Owners::values`].
 pub(super) fn divide(
     owners: &Owners,

@@ -100,7 +100,7 @@ fn large_skewed_histograms_are_divided() {
 
 #[test]
 fn an_ineligible_root_is_refused_with_the_best_l() {
-    // docs/papers.md L2: two values for sex, l = 5.
+    // docs/theory/papers.md L2: two values for sex, l = 5.
     let refusal = form(&histogram(&[6, 2]), &diversity(5), 1).unwrap_err();
     let text = "l = 5 is impossible: one value is 6 of the 8 secret values, no l works; t may";
     assert_eq!(refusal.to_string(), text);
@@ -115,7 +115,7 @@ fn an_ineligible_root_is_refused_with_the_best_l() {
 
 #[test]
 fn dividing_values_ends() {
-    // docs/papers.md L3: an upper median never ends for 1, 2, 3, 3 with l = 2.
+    // docs/theory/papers.md L3: an upper median never ends for 1, 2, 3, 3 with l = 2.
     let ranks = histogram(&[1, 1, 2]);
     let buckets = values(&form(&ranks, &diversity(2), 1).unwrap(), &ranks);
     assert_eq!(buckets.len(), 2);
@@ -258,7 +258,7 @@ fn the_smallest_t_is_named_and_works() {
 
 #[test]
 fn values_are_permuted_uniformly_and_independently() {
-    // docs/papers.md L4: 6 orders of three values in each of two attributes, 36 pairs, 200 expected of each.
+    // docs/theory/papers.md L4: 6 orders of three values in each of two attributes, 36 pairs, 200 expected of each.
     let ranks = [0, 1, 2];
     let cancel = Cancel::default();
     let mut seen: BTreeMap<Vec<u32>, usize> = BTreeMap::new();

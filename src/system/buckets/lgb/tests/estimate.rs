@@ -12,7 +12,7 @@ use crate::measure::{Estimate, Hits};
 
 /// How likely a generalized whole number `lo..=hi` lies in `from..=to`, all its numbers equally likely.
 ///
-/// Whole numbers are counted, so an interval of one number has no width of zero to divide by (docs/papers.md E12).
+/// Whole numbers are counted, so an interval of one number has no width of zero to divide by (docs/theory/papers.md E12).
 pub fn share_of_interval(lo: i128, hi: i128, from: i128, to: i128) -> f64 {
     let (begin, end) = (lo.max(from), hi.min(to));
     if hi < lo || end < begin {
@@ -90,7 +90,7 @@ pub fn count_estimate(hits: &[Hits]) -> Estimate {
 }
 
 /// R_error of the paper: the width of the bounds over the true answer, which is the width of an interval and no error
-/// (docs/papers.md L9); `None` if the true answer is 0.
+/// (docs/theory/papers.md L9); `None` if the true answer is 0.
 pub fn relative_error(estimate: &Estimate, truth: f64) -> Option<f64> {
     (truth != 0.0).then(|| (estimate.upper - estimate.lower) / truth)
 }

@@ -3,7 +3,7 @@
 use super::super::Buckets;
 
 /// The fewest different values that remain possible for somebody in a bucket, once pairs that cannot occur are ruled out
-/// (docs/papers.md L7); `None` if nobody is in one.
+/// (docs/theory/papers.md L7); `None` if nobody is in one.
 ///
 /// `known` gives the codes that another column leaves possible for an individual: those of its group, or of its bucket
 /// there. `forbidden` says whether such a code and a rank of the bucket's attribute exclude each other.
