@@ -1,5 +1,6 @@
 //! Every SQL in README and docs runs as printed, and what pages point to is there.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use crate::files;
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = files::below(&root.join("docs"), "md");
-    for page in ["CONTRIBUTING.md", "README.md"] {
+    for page in ["CHANGELOG.md", "CONTRIBUTING.md", "README.md"] {
         pages.push(root.join(page));
     }
     pages
@@ -141,18 +142,49 @@ fn the_readme_is_short_and_has_the_two_commands() {
 
 #[test]
 fn links_lead_somewhere() {
+    let (mut to_places, mut broken) = (0, vec![]);
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         for (at, _) in text.match_indices("](") {
             let target = text[at + 2..].split(')').next().unwrap();
-            let file = target.split('#').next().unwrap();
-            if file.is_empty() || file.contains("://") {
+            if target.contains("://") {
                 continue;
             }
-            let path = page.parent().unwrap().join(file);
-            assert!(path.exists(), "{}: {target}", page.display());
+            let (file, place) = target.split_once('#').unwrap_or((target, ""));
+            let path = match file {
+                "" => page.clone(),
+                file => page.parent().unwrap().join(file),
+            };
+            let there = match place {
+                "" => path.exists(),
+                place => {
+                    to_places += 1;
+                    fs::read_to_string(&path).is_ok_and(|text| anchors(&text).contains(place))
+                }
+            };
+            if !there {
+                broken.push(format!("{}: {target}", page.display()));
+            }
         }
     }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(to_places > 100, "only {to_places} links lead to a heading");
+}
+
+/// The places of a page that links can lead to: its headings, as browsers of Markdown name them, and its own anchors.
+fn anchors(page: &str) -> HashSet<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let names = headings.map(|line| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter_map(|c| match c {
+            ' ' => Some('-'),
+            c => (c.is_alphanumeric() || "-_".contains(c)).then_some(c),
+        });
+        kept.collect()
+    });
+    let own = page.split("<a id=\"").skip(1);
+    let own = own.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned()));
+    names.chain(own).collect()
 }
 
 /// The tests that papers.md names exist.
