@@ -10,7 +10,7 @@ use datafusion_anonymize::table::{
     Block, Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier,
     Sensitive,
 };
-use datafusion_anonymize::{FUNCTIONS, Form, arguments_of};
+use datafusion_anonymize::{ARGUMENTS, AUDITS, FUNCTIONS, Form, arguments_of};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array};
@@ -317,6 +317,20 @@ fn everything_has_a_page() {
     let algorithms = ALGORITHMS.iter().map(|a| a.name);
     for name in functions.chain(algorithms) {
         assert!(page(name).len() > 500, "{name}.md says something");
+    }
+    let lists = page("functions");
+    let listed = FUNCTIONS.iter().map(|f| f.name);
+    let listed = listed.chain(AUDITS.iter().map(|a| a.name));
+    for name in listed.chain(ALGORITHMS.iter().map(|a| a.name)) {
+        assert!(
+            lists.contains(&format!("({name}.md)")),
+            "functions.md lists {name}"
+        );
+    }
+    let listed = page("arguments");
+    for argument in ARGUMENTS {
+        let name = format!("`{}`", argument.name);
+        assert!(listed.contains(&name), "arguments.md lists {name}");
     }
     // All models are on one page, each below its own anchor.
     let models = page("models");
