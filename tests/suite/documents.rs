@@ -280,6 +280,29 @@ fn named_files_exist() {
     assert!(in_code > 50, "only {in_code} paths are in code");
 }
 
+/// The page on architecture tells what each operator of the crate is for.
+#[test]
+fn operators_are_described() {
+    let architecture = page("architecture");
+    let mut operators = 0;
+    for file in files::below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "rs") {
+        let text = fs::read_to_string(&file).unwrap();
+        for (_, rest) in text
+            .match_indices("\nimpl ExecutionPlan for ")
+            .map(|(at, found)| text.split_at(at + found.len()))
+        {
+            let name = rest.split(' ').next().unwrap();
+            assert!(
+                architecture.contains(&format!("\n| `{name}` |")),
+                "{}: {name}",
+                file.display()
+            );
+            operators += 1;
+        }
+    }
+    assert!(operators > 10, "only {operators} operators are found");
+}
+
 #[test]
 fn missing_files_are_seen() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
