@@ -57,7 +57,9 @@ impl RelationPlanner for AnonymizeRelationPlanner {
                 _ => None,
             };
             if let Some(clause) = clause {
-                let message = format!("{clause} cannot follow the call: its result is one whole");
+                let message = format!(
+                    "{clause} cannot follow the call, because the function publishes one whole result"
+                );
                 return Err(error::call(called, message));
             }
         }

@@ -149,7 +149,7 @@ fn measures(attained: &AnatomyAttained) -> Vec<Measure> {
         ),
         (
             "correlations",
-            "values that hang together in the world are linked by what is known of it, whatever the groups",
+            "whoever knows which values usually belong together, such as a job and its salary, can link them again",
         ),
         (
             "known_values",

@@ -104,7 +104,7 @@ fn create_locked(folder: &Path) -> Result<File> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             return Err(exec_datafusion_err!(
-                "publish: another run sweeps the target at this moment; run again"
+                "publish: another run is removing at this moment what earlier runs left at the target; run again"
             ));
         }
         // Without locks nothing is swept, either.
@@ -113,7 +113,7 @@ fn create_locked(folder: &Path) -> Result<File> {
     // Between its creation and the lock the folder may have been taken for one of the dead.
     if !folder.is_dir() {
         return Err(exec_datafusion_err!(
-            "publish: another run swept the target at this moment; run again"
+            "publish: another run has just removed what earlier runs left at the target; run again"
         ));
     }
     Ok(lock)

@@ -190,7 +190,9 @@ fn with_ids_in_place(state: &SessionState) -> SessionState {
 /// Leaves nothing behind of a run that failed. The failure is what is reported.
 async fn discard(place: &Place, release: &str, error: DataFusionError) -> DataFusionError {
     if let Err(left) = place.sweep(release).await {
-        log::warn!("publish: staging is left for the next run to sweep: {left}");
+        log::warn!(
+            "publish: temporary files are left at the target; the next run removes them: {left}"
+        );
     }
     error
 }

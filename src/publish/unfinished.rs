@@ -84,7 +84,7 @@ fn remove(path: &Path) {
             return;
         }
     }
-    log::warn!("publish: staging is left for the next run to sweep");
+    log::warn!("publish: temporary files are left at the target; the next run removes them");
 }
 
 #[cfg(test)]

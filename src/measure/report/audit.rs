@@ -398,10 +398,10 @@ impl Rows<'_> {
             let lost = self.get("records_not_published");
             self.add(SECTION, "lost_records", lost, LOWER, note);
         } else {
-            let note = "more in a class with the same sensitive values than the original has that fit; \
-                        0 is needed for truth, and no proof of it";
+            let note = "individuals of a class with the same sensitive values, beyond those of the original that fit; \
+                        a true table has 0, but 0 is no proof";
             self.add(SECTION, "untraceable_individuals", untrue, LOWER, note);
-            let note = "records with a sensitive value beyond those of the original with it; 0 is needed for truth";
+            let note = "records with a sensitive value, beyond those of the original with that value; a true table has 0";
             self.add(SECTION, "invented_values", beyond, LOWER, note);
         }
     }

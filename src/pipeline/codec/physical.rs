@@ -55,7 +55,7 @@ enum Operator {
     Anonymize(usize),
     Block,
     Division,
-    /// Likewise.
+    /// With the number of partitions among which blocks are dealt out.
     Individuals(usize),
     Profile,
     Pseudonymize,

@@ -117,8 +117,8 @@ fn class_guarantee(manifest: &Manifest) -> Vec<String> {
             ));
         }
         ("anonymize_kkm", ..) => said.push(format!(
-            "Somebody who knows that as well, and up to {} of a person's values of {protected}, finds at least {} people of \
-             the class who publish the same labels.",
+            "Somebody who also knows up to {} of that person's values of {protected} finds at least {} people of the class who \
+             publish the same labels.",
             parameter("m").unwrap_or_default(),
             parameter("k").unwrap_or_default(),
         )),

@@ -98,14 +98,15 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
     let hierarchies = given.hierarchies();
     let (k, same_ids) = (given.count("k")?, given.flag("same_ids")?);
     let published_only = given.flag("published_only")?;
-    let spoken = categorical.iter().chain(domains.iter().map(|(n, _)| n));
-    let levelled = hierarchies.iter().map(|(n, _)| n);
-    for name in spoken.chain(levelled.filter(|n| Some(*n) != tables.sensitive.as_ref())) {
+    let named = categorical.iter().map(|name| ("categorical", name));
+    let named = named.chain(domains.iter().map(|(name, _)| ("domain", name)));
+    let levelled = hierarchies.iter().map(|(name, _)| name);
+    let levelled = levelled.filter(|name| Some(*name) != tables.sensitive.as_ref());
+    for (argument, name) in named.chain(levelled.map(|name| ("hierarchy", name))) {
         if !tables.qi.contains(name) {
-            return Err(given.refuse(
-                "qi",
-                format!("does not name column '{name}', of which another argument speaks"),
-            ));
+            let message =
+                format!("names column '{name}', which is not in qi; add it there, or leave it out");
+            return Err(given.refuse(argument, message));
         }
     }
     let mut spec = LossSpec {
