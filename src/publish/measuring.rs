@@ -83,7 +83,7 @@ impl Measuring {
     fn published(&self) -> String {
         let form = self.spec.form();
         let labelled = matches!(form, Some(Form::Fingerprints | Form::Combinations));
-        if !labelled || self.spec.fingerprint_rows == FingerprintRows::Records {
+        if !labelled || self.spec.fingerprint_rows() == FingerprintRows::Records {
             return format!("SELECT * FROM {FILES}");
         }
         let name = |column: &String| quoted_name(column);

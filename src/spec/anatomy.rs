@@ -2,6 +2,7 @@
 
 use datafusion::common::{DataFusionError, Result};
 
+use super::options::CATEGORIES;
 use super::{BlockSize, Contradictory, Form, Notation, NullSensitive, Spec};
 use crate::error;
 use crate::model::Ratio;
@@ -91,16 +92,6 @@ const TABLES: usize = 3;
 pub(super) const SIMILAR_BLOCK: u64 = 250_000;
 
 impl Spec {
-    /// Chooses by hand which quasi-identifiers share a sub-table of an anatomized release.
-    pub fn with_division<T: Into<String>, U: IntoIterator<Item = T>>(
-        mut self,
-        tables: impl IntoIterator<Item = U>,
-    ) -> Self {
-        let names = |table: U| table.into_iter().map(Into::into).collect();
-        self.division = tables.into_iter().map(names).collect();
-        self
-    }
-
     /// The spec that shows the division of an anatomized release instead of making the release.
     pub(crate) fn of_division(&self) -> Self {
         Self {
@@ -204,7 +195,7 @@ impl Spec {
         let columns = self.qi.len();
         let given = self.parameter("tables");
         if method == Method::Asn {
-            let argument = match (given, self.division.is_empty()) {
+            let argument = match (given, self.division().is_empty()) {
                 (Some(_), _) => "tables",
                 (None, false) => "division",
                 (None, true) => return Ok(SubTables::Number(columns)),
@@ -212,7 +203,7 @@ impl Spec {
             let message = "cannot be given with method 'asn', which puts each column into a sub-table of its own";
             return Err(error::argument(&self.function, argument, message));
         }
-        if !self.division.is_empty() {
+        if !self.division().is_empty() {
             if given.is_some() {
                 let message = "is given with a division, which says how many sub-tables there are";
                 return Err(error::argument(&self.function, "tables", message));
@@ -244,7 +235,7 @@ impl Spec {
             })
         };
         let tables = self
-            .division
+            .division()
             .iter()
             .map(|table| table.iter().map(number).collect::<Result<Vec<_>>>())
             .collect::<Result<Vec<_>>>()?;
@@ -276,8 +267,11 @@ impl Spec {
     pub(super) fn anatomy_facts(&self) -> Vec<(&'static str, String)> {
         let method = self.parameter("method").unwrap_or(Method::Slppa.name());
         let mut facts = vec![("method", method.to_owned())];
-        if !self.division.is_empty() {
-            let tables = self.division.iter().map(|t| format!("[{}]", t.join(", ")));
+        if !self.division().is_empty() {
+            let tables = self
+                .division()
+                .iter()
+                .map(|t| format!("[{}]", t.join(", ")));
             let tables: Vec<String> = tables.collect();
             facts.push(("division", format!("[{}]", tables.join(", "))));
         } else if let Ok(Ask {
@@ -301,11 +295,10 @@ impl Spec {
             }
         }
         let given = |argument: &str| match argument {
-            "keep" => !self.keep.is_empty(),
+            "keep" | CATEGORIES => self.is_refused(argument),
             "domain" => !self.domains.is_empty(),
             "hierarchy" => !self.hierarchies.is_empty(),
             "algorithm" => self.algorithm.is_some(),
-            "categories" => !self.categories.is_empty(),
             "notation" => self.notation != Notation::default(),
             "contradictory" => self.contradictory != Contradictory::default(),
             _ => self.normalize,

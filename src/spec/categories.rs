@@ -3,6 +3,7 @@
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::Result;
 
+use super::options::CATEGORIES;
 use super::{Layout, Spec};
 use crate::error;
 use crate::table::coding::ColumnCategories;
@@ -54,12 +55,9 @@ pub(super) fn check(spec: &Spec) -> Result<()> {
         .iter()
         .find(|c| !spec.categories().contains_key(*c));
     match without {
-        Some(column) if spec.parameter(ARGUMENT).is_some() => refuse(format!(
+        Some(column) if spec.parameter(CATEGORIES).is_some() => refuse(format!(
             "is missing for '{column}': give the categories of every sensitive column, {{{column}: …}}"
         )),
         _ => Ok(()),
     }
 }
-
-/// The name of the argument, and of the models' parameter that is the number of categories.
-pub(super) const ARGUMENT: &str = "categories";

@@ -32,7 +32,7 @@ pub(super) fn check(spec: &Spec) -> Result<()> {
     }
     let refuse =
         |argument: &str, message: &str| Err(error::argument(spec.function(), argument, message));
-    if !spec.keep().is_empty() {
+    if spec.is_refused("keep") {
         return refuse(
             "keep",
             "cannot be used: an individual publishes labels, not records, and what stands beside them would tell apart \

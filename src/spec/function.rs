@@ -1,5 +1,8 @@
 //! The anonymizing functions, and what sets them apart.
 
+use super::options::{
+    AnatomyOptions, BucketOptions, ClassOptions, FingerprintOptions, SystemOptions,
+};
 use crate::algorithm::ALGORITHMS;
 
 /// An anonymizing function.
@@ -123,5 +126,18 @@ pub(super) fn default_algorithm(function: &str, hierarchies: bool) -> &'static s
         Some(Form::Combinations) => "best_cut",
         _ if hierarchies && function == P_SENSITIVE => "localpk",
         _ => ALGORITHMS[0].name,
+    }
+}
+
+/// The options of a function's system before any is given. An unknown function is told in [`Spec::entry`](super::Spec::entry).
+pub(super) fn options(function: &str) -> SystemOptions {
+    let entry = FUNCTIONS.iter().find(|f| f.name == function);
+    match entry.map(|f| f.form) {
+        Some(Form::Buckets) => SystemOptions::Buckets(BucketOptions::default()),
+        Some(Form::Anatomy | Form::Division) => SystemOptions::Anatomy(AnatomyOptions::default()),
+        Some(Form::Fingerprints | Form::Combinations) => {
+            SystemOptions::Fingerprints(FingerprintOptions::default())
+        }
+        Some(Form::Classes) | None => SystemOptions::Classes(ClassOptions::default()),
     }
 }

@@ -110,7 +110,7 @@ impl Layout {
             record,
             covers: spec.contradictory == Contradictory::Cover,
             notation: spec.notation,
-            fingerprint_rows: spec.fingerprint_rows,
+            fingerprint_rows: spec.fingerprint_rows(),
             form: spec.entry()?.form,
             semi_sensitive: spec
                 .qi()

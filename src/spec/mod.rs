@@ -9,8 +9,9 @@ mod given;
 mod key;
 mod layout;
 mod local;
+mod options;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -34,14 +35,14 @@ pub(crate) use layout::{
     find_column, flag_name, given_tree, kind_of, tagged_schema,
 };
 
-use local::Local;
-pub use local::Secrecy;
 pub(crate) use local::{LocalRequirement, SecretAttribute, SecretRule};
+pub use options::Secrecy;
+
+use options::SystemOptions;
 
 use crate::algorithm::{self, Algorithm};
 use crate::error;
 use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
-use crate::table::Categories;
 use crate::table::coding::Levels;
 use datafusion::common::Result;
 
@@ -67,15 +68,9 @@ pub struct Spec {
     id: Option<String>,
     qi: Vec<String>,
     sensitive: Vec<String>,
-    keep: Vec<String>,
-    /// What only functions with buckets read.
-    local: Local,
     categorical: Vec<String>,
     domains: BTreeMap<String, GivenDomain>,
     hierarchies: BTreeMap<String, Levels>,
-    categories: BTreeMap<String, Categories>,
-    /// Quasi-identifiers by sub-table, if chosen by hand.
-    division: Vec<Vec<String>>,
     one_row_per_individual: bool,
     /// Parameters of the model and options of the algorithm as they were written; checked when used.
     parameters: BTreeMap<String, String>,
@@ -84,13 +79,17 @@ pub struct Spec {
     /// As given; else what the algorithm needs.
     block: Option<BlockSize>,
     pub(crate) notation: Notation,
-    pub(crate) fingerprint_rows: FingerprintRows,
     pub(crate) null_id: NullId,
     pub(crate) null_sensitive: NullSensitive,
     pub(crate) contradictory: Contradictory,
     pub(crate) normalize: bool,
     key: Option<ReleaseKey>,
     seeded: bool,
+    /// What only the functions of one system are told.
+    options: SystemOptions,
+    /// Options that were given although they are another system's.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    refused: BTreeSet<String>,
 }
 
 /// How many individuals an algorithm sees at a time.
@@ -114,24 +113,22 @@ pub enum GivenDomain {
 impl Spec {
     /// A spec for one of the anonymizing functions, such as `anonymize_eir`.
     pub fn new(function: impl Into<String>) -> Self {
+        let function = function.into();
         Self {
-            function: function.into(),
+            options: function::options(&function),
+            refused: BTreeSet::new(),
+            function,
             id: None,
             qi: vec![],
             sensitive: vec![],
-            keep: vec![],
-            local: Local::default(),
             categorical: vec![],
             domains: BTreeMap::new(),
             hierarchies: BTreeMap::new(),
-            categories: BTreeMap::new(),
-            division: vec![],
             one_row_per_individual: false,
             parameters: BTreeMap::new(),
             algorithm: None,
             block: None,
             notation: Notation::default(),
-            fingerprint_rows: FingerprintRows::default(),
             null_id: NullId::default(),
             null_sensitive: NullSensitive::default(),
             contradictory: Contradictory::default(),
@@ -160,12 +157,6 @@ impl Spec {
         self
     }
 
-    /// Other columns to publish as they are.
-    pub fn with_keep<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
-        self.keep = columns.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Quasi-identifiers of a numeric type whose values are names, not amounts.
     pub fn with_categorical<T: Into<String>>(
         mut self,
@@ -185,16 +176,6 @@ impl Spec {
     pub fn with_hierarchy(mut self, column: impl Into<String>, levels: Levels) -> Self {
         self.hierarchies.insert(column.into(), levels);
         self
-    }
-
-    /// Orders the values of a sensitive column in categories, from the most to the least sensitive.
-    pub fn with_categories(mut self, column: impl Into<String>, categories: Categories) -> Self {
-        self.categories.insert(column.into(), categories);
-        // Models know how many there are; where attributes differ, the fewest.
-        match self.categories.values().map(Categories::len).min() {
-            Some(fewest) => self.with_parameter(categories::ARGUMENT, fewest),
-            None => self,
-        }
     }
 
     /// Takes each record for an individual of its own, instead of an id.
@@ -224,12 +205,6 @@ impl Spec {
     /// Chooses how generalized values are published.
     pub fn with_notation(mut self, notation: Notation) -> Self {
         self.notation = notation;
-        self
-    }
-
-    /// Chooses what has a row where fingerprints are published.
-    pub fn with_fingerprint_rows(mut self, rows: FingerprintRows) -> Self {
-        self.fingerprint_rows = rows;
         self
     }
 
@@ -324,11 +299,6 @@ impl Spec {
         &self.sensitive
     }
 
-    /// The kept columns.
-    pub fn keep(&self) -> &[String] {
-        &self.keep
-    }
-
     /// The block size.
     pub fn block(&self) -> BlockSize {
         let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table)
@@ -354,11 +324,6 @@ impl Spec {
     /// Hierarchies by quasi-identifier.
     pub fn hierarchies(&self) -> &BTreeMap<String, Levels> {
         &self.hierarchies
-    }
-
-    /// Categories by sensitive column.
-    pub fn categories(&self) -> &BTreeMap<String, Categories> {
-        &self.categories
     }
 
     /// Whether each record is an individual of its own.
@@ -551,8 +516,8 @@ impl Spec {
             facts.push(("small_pattern", self.small_pattern().name().to_owned()));
             facts.push(("output", self.output().name().to_owned()));
         }
-        if !self.keep.is_empty() {
-            facts.push(("keep", format!("[{}]", self.keep.join(", "))));
+        if !self.keep().is_empty() {
+            facts.push(("keep", format!("[{}]", self.keep().join(", "))));
         }
         if !self.hierarchies.is_empty() {
             let columns = self.hierarchies.iter();
@@ -561,8 +526,8 @@ impl Spec {
                 .collect();
             facts.push(("hierarchy", format!("{{{}}}", shown.join(", "))));
         }
-        if !self.categories.is_empty() {
-            let columns = self.categories.iter();
+        if !self.categories().is_empty() {
+            let columns = self.categories().iter();
             let shown: Vec<_> = columns
                 .map(|(c, of)| format!("{c}: {}", of.len()))
                 .collect();
@@ -578,6 +543,22 @@ impl Spec {
 
     /// Checks everything that can be checked without the input: roles, parameters, options.
     pub fn validate(&self) -> Result<()> {
+        self.validate_given()?;
+        match self.refused.first() {
+            Some(option) => Err(error::call(
+                &self.function,
+                format!("with_{option} is not for this function; leave it out"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an option was given that the function's system does not have.
+    fn is_refused(&self, option: &str) -> bool {
+        self.refused.contains(option)
+    }
+
+    fn validate_given(&self) -> Result<()> {
         if self.id.is_some() && self.one_row_per_individual {
             return Err(error::argument(
                 &self.function,

@@ -110,7 +110,7 @@ impl BlockWork for RmrWork {
             kinds,
             layout.is_text(),
         )?;
-        let published = with_labels(published, &sets, &self.labels, spec.fingerprint_rows)?;
+        let published = with_labels(published, &sets, &self.labels, spec.fingerprint_rows())?;
         let infeasible = if classes.classes.is_empty() {
             let block = &encoded.block;
             let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));

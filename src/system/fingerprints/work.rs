@@ -92,7 +92,7 @@ impl BlockWork for FingerprintWork {
             &layout.kinds,
             layout.is_text(),
         )?;
-        let shape = self.context.spec.fingerprint_rows;
+        let shape = self.context.spec.fingerprint_rows();
         let published = with_labels(published, &prepared.generalized.sets, &self.labels, shape)?;
         let members = individuals.len() as u64;
         // The verifier knows nothing but what is published, and needs memory of its own.
