@@ -22,10 +22,8 @@ use super::manifest::{Counts, FileEntry, Loss, Measure};
 use super::place::Place;
 use super::run::Population;
 use super::tables::{Table, Tables, sensitive};
-use crate::spec::{
-    FingerprintRows, Form, GID, GROUP, GivenDomain, INDIVIDUAL, SUBTABLE, Spec, TIMES,
-    sensitive_tree,
-};
+use crate::spec::{FingerprintRows, GivenDomain, Spec};
+use crate::system::{Form, GID, GROUP, INDIVIDUAL, SUBTABLE, TIMES, sensitive_tree};
 use crate::table::coding::Levels;
 
 /// The labels of sensitive values.

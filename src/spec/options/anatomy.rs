@@ -6,7 +6,7 @@ use super::SystemOptions;
 use crate::spec::Spec;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in crate::spec) struct AnatomyOptions {
+pub(crate) struct AnatomyOptions {
     /// Quasi-identifiers by sub-table, if chosen by hand.
     division: Vec<Vec<String>>,
 }
@@ -31,6 +31,14 @@ impl Spec {
         match &self.options {
             SystemOptions::Anatomy(own) => &own.division,
             _ => &[],
+        }
+    }
+
+    /// The spec that shows the division of an anatomized release instead of making the release.
+    pub(crate) fn of_division(&self) -> Self {
+        Self {
+            function: "anatomize_division".to_owned(),
+            ..self.clone()
         }
     }
 }

@@ -6,7 +6,7 @@ use super::SystemOptions;
 use crate::spec::{LocalStrategy, Output, SmallPatterns, Spec};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in crate::spec) struct BucketOptions {
+pub(crate) struct BucketOptions {
     /// Semi-sensitive quasi-identifiers with what says whose values are secret, in the order given.
     semi_sensitive: Vec<(String, Secrecy)>,
     /// l of single attributes; the parameter `l` is that of all others.
@@ -92,7 +92,7 @@ impl Spec {
     }
 
     /// Quasi-identifiers, with those of `with_semi_sensitive` that are not among them.
-    pub(in crate::spec) fn all_quasi_identifiers(&self, mut named: Vec<String>) -> Vec<String> {
+    pub(crate) fn all_quasi_identifiers(&self, mut named: Vec<String>) -> Vec<String> {
         for (column, _) in self.given_semi_sensitive() {
             if !named.contains(column) {
                 named.push(column.clone());
@@ -159,18 +159,18 @@ impl Spec {
     }
 
     /// Semi-sensitive columns as they were given.
-    pub(in crate::spec) fn given_semi_sensitive(&self) -> &[(String, Secrecy)] {
+    pub(crate) fn given_semi_sensitive(&self) -> &[(String, Secrecy)] {
         self.buckets()
             .map_or(&[], |own| own.semi_sensitive.as_slice())
     }
 
     /// l of single attributes.
-    pub(in crate::spec) fn l_of(&self) -> impl Iterator<Item = &(String, String)> {
+    pub(crate) fn l_of(&self) -> impl Iterator<Item = &(String, String)> {
         self.buckets().into_iter().flat_map(|own| &own.l)
     }
 
     /// t of single attributes.
-    pub(in crate::spec) fn t_of(&self) -> impl Iterator<Item = &(String, String)> {
+    pub(crate) fn t_of(&self) -> impl Iterator<Item = &(String, String)> {
         self.buckets().into_iter().flat_map(|own| &own.t)
     }
 }

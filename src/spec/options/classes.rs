@@ -9,12 +9,12 @@ use crate::spec::Spec;
 use crate::table::Categories;
 
 /// The name of the argument, and of the models' parameter that is the number of categories.
-pub(in crate::spec) const CATEGORIES: &str = "categories";
+pub(crate) const CATEGORIES: &str = "categories";
 
 static NO_CATEGORIES: BTreeMap<String, Categories> = BTreeMap::new();
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in crate::spec) struct ClassOptions {
+pub(crate) struct ClassOptions {
     keep: Vec<String>,
     categories: BTreeMap<String, Categories>,
 }

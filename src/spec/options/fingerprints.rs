@@ -6,7 +6,7 @@ use super::SystemOptions;
 use crate::spec::{FingerprintRows, Spec};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(in crate::spec) struct FingerprintOptions {
+pub(crate) struct FingerprintOptions {
     rows: FingerprintRows,
 }
 

@@ -7,17 +7,17 @@ mod fingerprints;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use anatomy::AnatomyOptions;
-pub(super) use buckets::BucketOptions;
+pub(crate) use anatomy::AnatomyOptions;
+pub(crate) use buckets::BucketOptions;
 pub use buckets::Secrecy;
-pub(super) use classes::{CATEGORIES, ClassOptions};
-pub(super) use fingerprints::FingerprintOptions;
+pub(crate) use classes::{CATEGORIES, ClassOptions};
+pub(crate) use fingerprints::FingerprintOptions;
 
 use super::Spec;
 
 /// The options of the system that a function belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum SystemOptions {
+pub(crate) enum SystemOptions {
     Classes(ClassOptions),
     Fingerprints(FingerprintOptions),
     Buckets(BucketOptions),

@@ -10,7 +10,7 @@ use super::work::{Labels, leaves, with_labels, with_one_record};
 use crate::algorithm::{Algorithm, Classes};
 use crate::check::{CombinationRequirement, verify_combinations};
 use crate::model::{Member, Model};
-use crate::spec::sensitive_tree;
+use crate::system::sensitive_tree;
 use crate::system::work::{BlockDone, BlockWork, Context, individuals, learned_of};
 use crate::table::coding::{Domains, EncodedBlock, Ladder, Published, publish};
 use crate::table::{Block, Fingerprints};

@@ -17,7 +17,8 @@ use crate::check::{FingerprintRequirement, PublishedFingerprints, verify_fingerp
 use crate::engine::threads::Crew;
 use crate::error;
 use crate::model::Parameters;
-use crate::spec::{BlockSize, FingerprintRows, Spec, sensitive_tree};
+use crate::spec::{BlockSize, FingerprintRows, Spec};
+use crate::system::sensitive_tree;
 use crate::system::work::{BlockDone, BlockWork, Context, individuals, learned_of};
 use crate::table::coding::{Domains, EncodedBlock, Individuals, Published, publish};
 use crate::table::{Block, Fingerprints, Hierarchy, Taxonomy};

@@ -2,9 +2,9 @@
 
 use datafusion::common::Result;
 
-use super::{Contradictory, NullSensitive, Spec};
 use crate::error;
 use crate::model::Ratio;
+use crate::spec::{Contradictory, NullSensitive, Spec};
 
 /// Most semi-sensitive columns.
 const MOST_SEMI_SENSITIVE: usize = 64;
@@ -41,7 +41,7 @@ pub(crate) enum SecretRule {
 
 impl Spec {
     /// Whether any bucket is compared with the whole table, so that a block must be all of it.
-    pub(super) fn needs_whole_table(&self) -> bool {
+    pub(in crate::system) fn needs_whole_table(&self) -> bool {
         self.t_of().next().is_some()
     }
 
@@ -67,11 +67,11 @@ impl Spec {
         let k = whole("k", "", k)? as usize;
 
         let semi = self.semi_sensitive();
-        let place = |name: &str| self.qi.iter().position(|qi| qi == name);
+        let place = |name: &str| self.qi().iter().position(|qi| qi == name);
         let names = semi
             .iter()
             .map(|(name, _)| ((*name).to_owned(), place(name)))
-            .chain(self.sensitive.iter().map(|name| (name.clone(), None)));
+            .chain(self.sensitive().iter().map(|name| (name.clone(), None)));
         let mut attributes: Vec<SecretAttribute> = vec![];
         for (name, qi) in names {
             let l = self.l_of().find(|(n, _)| *n == name);
@@ -106,12 +106,12 @@ impl Spec {
     }
 
     /// Checks what can be checked without the input.
-    pub(super) fn validate_local(&self) -> Result<()> {
+    pub(in crate::system) fn validate_local(&self) -> Result<()> {
         let refuse = |argument: &str, message: String| {
             Err(error::argument(self.function(), argument, message))
         };
         let semi = self.given_semi_sensitive();
-        if semi.is_empty() && self.sensitive.is_empty() {
+        if semi.is_empty() && self.sensitive().is_empty() {
             let message = "is missing: name the columns to protect, or those of which some values \
                            are secret in semi_sensitive";
             return refuse("sensitive", message.to_owned());
@@ -152,9 +152,9 @@ impl Spec {
             }
         }
         if let Some(name) = self
-            .parameters
-            .keys()
-            .find(|p| !["k", "l"].contains(&p.as_str()))
+            .parameters()
+            .map(|(name, _)| name)
+            .find(|p| !["k", "l"].contains(&p))
         {
             return Err(error::call(
                 self.function(),
@@ -165,7 +165,7 @@ impl Spec {
     }
 
     /// The requirement as a reader of a report sees it.
-    pub(super) fn describe_local(&self) -> Result<String> {
+    pub(in crate::system) fn describe_local(&self) -> Result<String> {
         let requirement = self.local_requirement()?;
         let mut parts = vec![format!("{}-anonymity in local groups", requirement.k)];
         for attribute in &requirement.attributes {

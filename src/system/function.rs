@@ -1,9 +1,7 @@
 //! The anonymizing functions, and what sets them apart.
 
-use super::options::{
-    AnatomyOptions, BucketOptions, ClassOptions, FingerprintOptions, SystemOptions,
-};
 use crate::algorithm::ALGORITHMS;
+use crate::spec::{AnatomyOptions, BucketOptions, ClassOptions, FingerprintOptions, SystemOptions};
 
 /// An anonymizing function.
 #[derive(Debug)]
@@ -129,7 +127,7 @@ pub(super) fn default_algorithm(function: &str, hierarchies: bool) -> &'static s
     }
 }
 
-/// The options of a function's system before any is given. An unknown function is told in [`Spec::entry`](super::Spec::entry).
+/// The options of a function's system before any is given. An unknown function is told in `Spec::entry`.
 pub(super) fn options(function: &str) -> SystemOptions {
     let entry = FUNCTIONS.iter().find(|f| f.name == function);
     match entry.map(|f| f.form) {

@@ -3,9 +3,9 @@
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::Result;
 
-use super::options::CATEGORIES;
-use super::{Layout, Spec};
 use crate::error;
+use crate::spec::{CATEGORIES, Spec};
+use crate::system::Layout;
 use crate::table::coding::ColumnCategories;
 
 /// The categories of each sensitive column that has them, in the column's own type.
@@ -38,7 +38,7 @@ pub(crate) fn column_categories(
 }
 
 /// Either no sensitive column has categories, or every one has.
-pub(super) fn check(spec: &Spec) -> Result<()> {
+pub(in crate::system) fn check(spec: &Spec) -> Result<()> {
     let refuse = |message: String| Err(error::argument(spec.function(), "categories", message));
     if let Some(column) = spec
         .categories()
