@@ -52,9 +52,9 @@ pub use planner::{
 };
 pub use register::{SessionStateBuilderExt, register_all};
 pub use spec::{
-    ANATOMY_ARGUMENTS, BlockSize, Blocks, Choice, Contradictory, FUNCTIONS, FingerprintRows, Form,
-    FunctionEntry, GivenDomain, INDIVIDUAL, LocalStrategy, Notation, NullId, NullSensitive, Output,
-    Secrecy, SmallPatterns, Spec,
+    BlockSize, Choice, Contradictory, FingerprintRows, GivenDomain, LocalStrategy, Notation,
+    NullId, NullSensitive, Output, Secrecy, SmallPatterns, Spec,
 };
 pub use system::anatomy::sub_tables;
+pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, Form, FunctionEntry, INDIVIDUAL};
 pub use table::coding::{DateLevel, Levels};

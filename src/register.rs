@@ -18,7 +18,7 @@ use crate::call::{
 use crate::measure::sql::audit::{AUDITS, class_key, class_tuple, unique_sets, value_hash};
 use crate::measure::sql::{EstimateCounts, MEASURES, MeasureTableFunction};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
-use crate::spec::FUNCTIONS;
+use crate::system::FUNCTIONS;
 
 /// Adds everything of this crate to a context.
 ///

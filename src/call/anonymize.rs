@@ -8,9 +8,8 @@ use super::source::hierarchy::read_map;
 use super::source::{Load, categories};
 use super::value::Argument;
 use crate::algorithm::ALGORITHMS;
-use crate::spec::{
-    ANATOMY_ARGUMENTS, BlockSize, Choice, FUNCTIONS, Form, GivenDomain, NOT_FOR_ANATOMY, Spec,
-};
+use crate::spec::{BlockSize, Choice, GivenDomain, Spec};
+use crate::system::{ANATOMY_ARGUMENTS, FUNCTIONS, Form, NOT_FOR_ANATOMY};
 use crate::{error, model};
 
 pub(super) use flags::plan_flags;

@@ -19,7 +19,7 @@ use super::{anonymize, publish, sample};
 use crate::error;
 use crate::measure::sql::{MeasureCall, MeasureEntry, audit};
 use crate::pipeline::{AnonymizeNode, coerced};
-use crate::spec::FUNCTIONS;
+use crate::system::FUNCTIONS;
 
 /// Plans calls of our functions in SQL.
 #[derive(Debug, Default)]

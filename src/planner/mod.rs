@@ -34,8 +34,9 @@ use crate::pipeline::{
     PseudonymizeExec, ReportExec, ReportNode,
 };
 use crate::publish::{PublishExec, PublishNode};
-use crate::spec::{Form, Layout, NullSensitive, Spec};
+use crate::spec::{NullSensitive, Spec};
 use crate::system::buckets::counts_secrets;
+use crate::system::{Form, Layout};
 
 #[cfg(test)]
 pub(crate) use errors::EXPRESSIONS;

@@ -13,7 +13,8 @@ use super::parts::verify_parts;
 use super::tables::{Tables, sensitive};
 use super::twin::{column, columns, failed};
 use crate::check::{self, Anatomy, AnatomyAttained, AnatomyBounds, AnatomyTable};
-use crate::spec::{GID, SUBTABLE, Spec, TIMES};
+use crate::spec::Spec;
+use crate::system::{GID, SUBTABLE, TIMES};
 
 /// The verifier's own reading of what is asked for.
 #[derive(Debug, Clone)]

@@ -20,7 +20,8 @@ use super::manifest::Truth;
 use super::measuring::{Audited, Measuring, quoted_name};
 use super::tables::{Tables, sensitive};
 use super::writer::hex;
-use crate::spec::{Form, INDIVIDUAL, Notation, ReleaseKey, Spec, flag_name, sensitive_tree};
+use crate::spec::{Notation, ReleaseKey, Spec};
+use crate::system::{Form, INDIVIDUAL, flag_name, sensitive_tree};
 use crate::table::coding::canonical;
 
 /// The input, in the form that the operators see, under the names of the published columns.

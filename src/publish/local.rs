@@ -13,8 +13,9 @@ use super::measuring::{Measuring, quoted_name};
 use super::parts::verify_parts;
 use super::twin::{column, columns, failed};
 use crate::check::{self, BucketRule, BucketTable, LocalColumn, LocalRelease};
-use crate::spec::{BUCKET, BUCKETIZED, COUNT, INDIVIDUAL, Layout, Output, Spec, flag_name};
+use crate::spec::{Output, Spec};
 use crate::system::buckets::checked_rule;
+use crate::system::{BUCKET, BUCKETIZED, COUNT, INDIVIDUAL, Layout, flag_name};
 
 /// The verifier's own reading of what is asked for.
 #[derive(Debug)]

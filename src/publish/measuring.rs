@@ -22,10 +22,8 @@ use super::manifest::{Counts, FileEntry, Loss, Measure};
 use super::place::Place;
 use super::run::Population;
 use super::tables::{Table, Tables, sensitive};
-use crate::spec::{
-    FingerprintRows, Form, GID, GROUP, GivenDomain, INDIVIDUAL, SUBTABLE, Spec, TIMES,
-    sensitive_tree,
-};
+use crate::spec::{FingerprintRows, GivenDomain, Spec};
+use crate::system::{Form, GID, GROUP, INDIVIDUAL, SUBTABLE, TIMES, sensitive_tree};
 use crate::table::coding::Levels;
 
 /// The labels of sensitive values.
@@ -83,7 +81,7 @@ impl Measuring {
     fn published(&self) -> String {
         let form = self.spec.form();
         let labelled = matches!(form, Some(Form::Fingerprints | Form::Combinations));
-        if !labelled || self.spec.fingerprint_rows == FingerprintRows::Records {
+        if !labelled || self.spec.fingerprint_rows() == FingerprintRows::Records {
             return format!("SELECT * FROM {FILES}");
         }
         let name = |column: &String| quoted_name(column);

@@ -24,7 +24,8 @@ use super::writer::{ROW_GROUP_ROWS, write};
 use super::{read_back, sources};
 use crate::error;
 use crate::pipeline::{AnonymizeNode, Summary};
-use crate::spec::{Form, INDIVIDUAL, SecretRule, Spec};
+use crate::spec::Spec;
+use crate::system::{Form, INDIVIDUAL, SecretRule};
 
 /// How to publish.
 ///

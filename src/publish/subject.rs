@@ -65,7 +65,7 @@ impl Subject {
             null_id: spec.null_id.name(),
             null_sensitive: spec.null_sensitive.name(),
             contradictory: spec.contradictory.name(),
-            labels: spec.fingerprint_rows.name(),
+            labels: spec.fingerprint_rows().name(),
             block: match spec.block() {
                 BlockSize::All => None,
                 BlockSize::Individuals(size) => Some(size),

@@ -20,8 +20,9 @@ use datafusion::logical_expr::{
 
 use super::twin::Twin;
 use super::writer::fresh;
-use crate::spec::{
-    BUCKET, BUCKETIZED, COUNT, Form, GID, GROUP, INDIVIDUAL, Layout, Output, SUBTABLE, Spec, TIMES,
+use crate::spec::{Output, Spec};
+use crate::system::{
+    BUCKET, BUCKETIZED, COUNT, Form, GID, GROUP, INDIVIDUAL, Layout, SUBTABLE, TIMES,
 };
 
 /// The column that says to which table a row belongs; not published.

@@ -12,7 +12,8 @@ use crate::check::{
     self, CombinationRequirement, FingerprintRequirement, FingerprintTally, Listed,
     PublishedFingerprints, Requirement, SensitiveColumn, SensitiveTable, Sensitivity,
 };
-use crate::spec::{Form, INDIVIDUAL, Layout, Spec, column_categories, sensitive_tree};
+use crate::spec::Spec;
+use crate::system::{Form, INDIVIDUAL, Layout, column_categories, sensitive_tree};
 use crate::table::coding::ColumnCategories;
 
 /// Verifies rows of whole classes, with code that knows nothing of how they came about.

@@ -22,7 +22,8 @@ use super::fingerprints::{FingerprintWork, RmrWork};
 use crate::algorithm::{Cancel, Classes};
 use crate::engine::threads::Crew;
 use crate::model::Infeasible;
-use crate::spec::{Form, Layout, Spec};
+use crate::spec::Spec;
+use crate::system::{Form, Layout};
 use crate::table::Block;
 use crate::table::coding::{Individuals, QiColumn, own_values};
 

@@ -22,18 +22,19 @@ const ROOMS: &str = "
     system/anatomy/slppa      arrow   table model algorithm
     system/buckets/lgb        arrow   table model algorithm
     system/fingerprints/sets  arrow   engine/threads table model algorithm
-    spec                      engine  table model algorithm error system/anatomy/slppa
+    spec                      engine  table error
     system                    engine  engine/threads table model algorithm check error system/anatomy/slppa
                                       system/buckets/lgb system/fingerprints/sets spec
     call/value                engine
-    call/source               engine  table error spec call/value
+    call/source               engine  table error system call/value
     pipeline                  engine  engine/threads table model algorithm check measure error engine
                                       system/anatomy/slppa spec system
-    measure/sql               engine  table measure error system/buckets/lgb spec call/value call/source pipeline
+    measure/sql               engine  table measure error system/buckets/lgb system call/value call/source pipeline
     publish                   engine  table check measure error spec system pipeline
     planner                   engine  error engine spec system pipeline publish
-    call                      engine  model algorithm error spec call/value call/source pipeline measure/sql publish
-    register                  engine  spec measure/sql planner call
+    call                      engine  model algorithm error spec system call/value call/source pipeline measure/sql
+                                      publish
+    register                  engine  system measure/sql planner call
 ";
 
 /// A room: its path, whether it may know all of DataFusion, and what it may use.

@@ -25,7 +25,7 @@ use super::input;
 use super::load::{Load, PlanningLoad};
 use crate::call::value::Argument;
 use crate::error;
-use crate::spec::check_levels;
+use crate::system::check_levels;
 use crate::table::Taxonomy;
 use crate::table::coding::{BUILT_IN, Levels};
 

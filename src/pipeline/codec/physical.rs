@@ -20,7 +20,8 @@ use crate::pipeline::operator::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
     MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
 };
-use crate::spec::{Layout, Spec};
+use crate::spec::Spec;
+use crate::system::Layout;
 
 /// Encodes the operators of this crate and leaves everything else to another codec.
 #[derive(Debug)]

@@ -11,7 +11,8 @@ use datafusion::logical_expr::{
 
 use super::coerced;
 use super::filters::{show, take_back};
-use crate::spec::{Layout, Spec, canonical_projection, column_categories, stated_domains};
+use crate::spec::Spec;
+use crate::system::{Layout, canonical_projection, column_categories, stated_domains};
 
 /// An anonymization of its input: a release.
 ///

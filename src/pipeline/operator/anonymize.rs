@@ -25,7 +25,8 @@ use super::reader::BlockReader;
 use crate::algorithm::Cancel;
 use crate::engine::threads::Crew;
 use crate::engine::{Deal, Room, ascending, column, only_child, properties, show};
-use crate::spec::{BlockSize, Layout, Spec};
+use crate::spec::{BlockSize, Spec};
+use crate::system::Layout;
 use crate::system::work::{self, BlockMetrics};
 
 /// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.

@@ -29,9 +29,10 @@ use tokio::sync::OnceCell;
 
 use crate::engine::{properties, show};
 use crate::error;
-use crate::spec::{BlockSize, Blocks, Layout, Spec, StatedDomain, stated_domains};
+use crate::spec::{BlockSize, Spec};
 use crate::system::anatomy::slppa::{Learned, TableProfile, TooSmall};
 use crate::system::buckets::SecretCounts;
+use crate::system::{Blocks, Layout, StatedDomain, stated_domains};
 use crate::table::coding::{
     Domain, Domains, Keys, Ladder, QiColumn, mask_taxonomy, own_values, rows,
 };

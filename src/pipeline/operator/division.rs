@@ -21,7 +21,8 @@ use datafusion::physical_plan::{
 use super::block::merged_profiles;
 use crate::engine::{only_child, properties, show};
 use crate::error;
-use crate::spec::{Layout, Spec};
+use crate::spec::Spec;
+use crate::system::Layout;
 use crate::system::anatomy::slppa::TableProfile;
 
 /// Shows weights, coefficients and the division of the quasi-identifiers, from the profiles of all partitions.

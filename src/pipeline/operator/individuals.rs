@@ -31,9 +31,8 @@ use futures::StreamExt;
 use super::known::Known;
 use crate::engine::{Deal, ascending, ascending_by, column, only_child, properties, show};
 use crate::error;
-use crate::spec::{
-    Choice, Contradictory, Form, Layout, NullSensitive, PSEUDONYM_BYTES, Spec, column_categories,
-};
+use crate::spec::{Choice, Contradictory, NullSensitive, Spec};
+use crate::system::{Form, Layout, PSEUDONYM_BYTES, column_categories};
 use crate::table::coding::{ColumnCategories, rows};
 
 /// Gathers the records of each individual into one row, and each distinct record once.

@@ -26,7 +26,8 @@ use futures::StreamExt;
 
 use super::known::Known;
 use crate::engine::{only_child, properties, show};
-use crate::spec::{Blocks, NullSensitive, Spec};
+use crate::spec::{NullSensitive, Spec};
+use crate::system::Blocks;
 use crate::system::anatomy::slppa::TableProfile;
 use crate::system::buckets::{SecretCounts, counts_secrets};
 use crate::table::Profile;
@@ -58,7 +59,7 @@ impl ProfileExec {
                 DataType::List(values) => values.data_type(),
                 other => other,
             };
-            crate::spec::kind_of(&spec, name, data_type)
+            crate::system::kind_of(&spec, name, data_type)
         });
         let kinds = kinds.collect::<Result<Vec<_>>>()?;
         let properties = properties(

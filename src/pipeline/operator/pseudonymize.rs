@@ -30,7 +30,8 @@ use hashbrown::HashMap;
 
 use crate::engine::{only_child, properties, show};
 use crate::error;
-use crate::spec::{NullId, PSEUDONYM_BYTES, Spec, given_tree, tagged_schema};
+use crate::spec::{NullId, Spec};
+use crate::system::{PSEUDONYM_BYTES, given_tree, tagged_schema};
 use crate::table::coding::{canonical, without_nan};
 
 /// Replaces each id by two keyed hashes, a random order and a pseudonym, right after the input.

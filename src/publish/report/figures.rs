@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::publish::manifest::Manifest;
 use crate::publish::measuring::{Measuring, list, number, quoted_name, text};
-use crate::spec::INDIVIDUAL;
+use crate::system::INDIVIDUAL;
 
 /// Bars of a distribution.
 const BARS: usize = 12;

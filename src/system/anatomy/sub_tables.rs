@@ -7,7 +7,7 @@ use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::{col, ident, lit};
 use datafusion::prelude::DataFrame;
 
-use crate::spec::{GID, SUBTABLE, TIMES};
+use crate::system::{GID, SUBTABLE, TIMES};
 
 /// The tables `qi_1`, `qi_2` … and `sa` of a release by `anatomize_slppa`, each with its own columns only, sorted by group
 /// and values: what is written to a file each.

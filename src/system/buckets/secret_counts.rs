@@ -5,7 +5,8 @@ use datafusion::common::Result;
 use serde::{Deserialize, Serialize};
 
 use super::lgb::Frequent;
-use crate::spec::{BlockSize, Form, SecretRule, Spec};
+use crate::spec::{BlockSize, Spec};
+use crate::system::{Form, SecretRule};
 use crate::table::coding::rows;
 
 /// Counts of the secret values of each attribute, in the order of the requirement.

@@ -28,11 +28,9 @@ use super::lgb::{
     SmallPattern, Strategy, Treatment, Unworkable, Wishes, anonymize,
 };
 use crate::model::{Infeasible, Value};
-use crate::spec::{
-    IdSpace, Layout, LocalRequirement, LocalStrategy, Output, SecretAttribute, SecretRule,
-    SmallPatterns,
-};
+use crate::spec::{IdSpace, LocalStrategy, Output, SmallPatterns};
 use crate::system::work::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
+use crate::system::{Layout, LocalRequirement, SecretAttribute, SecretRule};
 use crate::table::coding::{EncodedBlock, Individuals, one_rank, value_ranks};
 use crate::{check, error};
 

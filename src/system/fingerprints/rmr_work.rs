@@ -10,7 +10,7 @@ use super::work::{Labels, leaves, with_labels, with_one_record};
 use crate::algorithm::{Algorithm, Classes};
 use crate::check::{CombinationRequirement, verify_combinations};
 use crate::model::{Member, Model};
-use crate::spec::sensitive_tree;
+use crate::system::sensitive_tree;
 use crate::system::work::{BlockDone, BlockWork, Context, individuals, learned_of};
 use crate::table::coding::{Domains, EncodedBlock, Ladder, Published, publish};
 use crate::table::{Block, Fingerprints};
@@ -110,7 +110,7 @@ impl BlockWork for RmrWork {
             kinds,
             layout.is_text(),
         )?;
-        let published = with_labels(published, &sets, &self.labels, spec.fingerprint_rows)?;
+        let published = with_labels(published, &sets, &self.labels, spec.fingerprint_rows())?;
         let infeasible = if classes.classes.is_empty() {
             let block = &encoded.block;
             let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));

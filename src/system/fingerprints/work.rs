@@ -17,7 +17,8 @@ use crate::check::{FingerprintRequirement, PublishedFingerprints, verify_fingerp
 use crate::engine::threads::Crew;
 use crate::error;
 use crate::model::Parameters;
-use crate::spec::{BlockSize, FingerprintRows, Spec, sensitive_tree};
+use crate::spec::{BlockSize, FingerprintRows, Spec};
+use crate::system::sensitive_tree;
 use crate::system::work::{BlockDone, BlockWork, Context, individuals, learned_of};
 use crate::table::coding::{Domains, EncodedBlock, Individuals, Published, publish};
 use crate::table::{Block, Fingerprints, Hierarchy, Taxonomy};
@@ -92,7 +93,7 @@ impl BlockWork for FingerprintWork {
             &layout.kinds,
             layout.is_text(),
         )?;
-        let shape = self.context.spec.fingerprint_rows;
+        let shape = self.context.spec.fingerprint_rows();
         let published = with_labels(published, &prepared.generalized.sets, &self.labels, shape)?;
         let members = individuals.len() as u64;
         // The verifier knows nothing but what is published, and needs memory of its own.

@@ -20,7 +20,7 @@ use super::source::HIERARCHY_FUNCTION;
 use super::{NAME, text_argument};
 use crate::call::value::Argument;
 use crate::error;
-use crate::spec::find_column;
+use crate::system::find_column;
 use crate::table::{Fingerprints, Taxonomy, co_occurrence, even};
 
 /// A way of making a hierarchy, with the most children of a label.

@@ -9,7 +9,7 @@ use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, loss, orig
 use crate::call::source::hierarchy::plan_rows;
 use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
 use crate::pipeline::{ClassesNode, report};
-use crate::spec::{BUCKET, BUCKETIZED};
+use crate::system::{BUCKET, BUCKETIZED};
 
 /// The entry of `audit`.
 pub(super) const AUDIT: AuditEntry = AuditEntry {

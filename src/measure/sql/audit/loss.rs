@@ -21,7 +21,7 @@ use crate::measure::{
     LossCall, LossColumn, LossLevels, LossSpec, Report, inside_name, loss_schema,
 };
 use crate::pipeline::{LossNode, report};
-use crate::spec::{BUCKET, BUCKETIZED, INDIVIDUAL as PSEUDONYM};
+use crate::system::{BUCKET, BUCKETIZED, INDIVIDUAL as PSEUDONYM};
 use crate::table::coding::Levels;
 
 /// The entry of `information_loss`.

@@ -13,7 +13,7 @@ use crate::call::source::hierarchy::plan_rows;
 use crate::error;
 use crate::measure::{CoverColumn, CoverSpec};
 use crate::pipeline::CoverNode;
-use crate::spec::{BUCKETIZED, check_levels};
+use crate::system::{BUCKETIZED, check_levels};
 use crate::table::coding::Levels;
 use crate::table::{Categories, Taxonomy};
 

@@ -20,7 +20,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col,
 use super::audit::class_tuple;
 use super::function::{MeasureCall, MeasureEntry, ToExpr};
 use crate::error;
-use crate::spec::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
+use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 
 const NAME: &str = "audit_buckets";
 

@@ -23,7 +23,7 @@ use crate::call::value::Argument;
 use crate::error;
 use crate::measure::cell::{Form, Selection, is_generalized, value_type};
 use crate::measure::sql::domain::given_domain;
-use crate::spec::INDIVIDUAL;
+use crate::system::INDIVIDUAL;
 use crate::table::Taxonomy;
 use crate::table::coding::Levels;
 

@@ -32,7 +32,7 @@ use super::share::{scalar, share};
 use crate::error;
 use crate::measure::cell::{Point, Selection, is_generalized, value_type};
 use crate::measure::sql::function::{MeasureCall, MeasureEntry, ToExpr};
-use crate::spec::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
+use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 
 /// The function's name.
 const NAME: &str = "estimate_sum";

@@ -11,7 +11,7 @@ use crate::measure::query_error::Draw;
 use crate::measure::sql::domain::given_domain;
 use crate::measure::sql::estimate::ANATOMIZED;
 use crate::measure::sql::function::{MeasureCall, MeasureEntry};
-use crate::spec::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
+use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 use crate::table::coding::Levels;
 
 const NAMED: &[&str] = &[

@@ -1,42 +1,16 @@
 //! What `anonymize_lgb` is asked for: whose values are secret, and what local groups and buckets must satisfy.
 
 use datafusion::common::Result;
-use serde::{Deserialize, Serialize};
 
-use super::{Contradictory, LocalStrategy, NullSensitive, Output, SmallPatterns, Spec};
 use crate::error;
 use crate::model::Ratio;
+use crate::spec::{Contradictory, NullSensitive, Spec};
 
 /// Most semi-sensitive columns.
 const MOST_SEMI_SENSITIVE: usize = 64;
 
 /// Largest k and l.
 const LARGEST: u64 = 1_000_000;
-
-/// The part of a [`Spec`] that only functions with buckets read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Local {
-    /// Semi-sensitive quasi-identifiers with what says whose values are secret, in the order given.
-    semi_sensitive: Vec<(String, Secrecy)>,
-    /// l of single attributes; the parameter `l` is that of all others.
-    l: Vec<(String, String)>,
-    /// t of single attributes, instead of an l.
-    t: Vec<(String, String)>,
-    strategy: LocalStrategy,
-    small_pattern: SmallPatterns,
-    output: Output,
-}
-
-/// What says whether a value is kept secret by its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Secrecy {
-    /// A boolean column of the input; NULL is secret.
-    Column(String),
-    /// All values, or none.
-    All(bool),
-    /// As it was written in quotes: a column, or a condition that becomes one when the call is planned.
-    Written(String),
-}
 
 /// What local groups and buckets must satisfy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,106 +40,9 @@ pub(crate) enum SecretRule {
 }
 
 impl Spec {
-    /// Makes a quasi-identifier semi-sensitive: its value is secret where the flag is true or NULL. Flags are never
-    /// published.
-    pub fn with_semi_sensitive(mut self, column: impl Into<String>, secrecy: Secrecy) -> Self {
-        let column = column.into();
-        if !self.qi.contains(&column) {
-            self.qi.push(column.clone());
-        }
-        self.local.semi_sensitive.push((column, secrecy));
-        self
-    }
-
-    /// Sets the l of one attribute with secret values; the parameter `l` is that of all others.
-    pub fn with_l_of(mut self, column: impl Into<String>, l: impl ToString) -> Self {
-        self.local.l.push((column.into(), l.to_string()));
-        self
-    }
-
-    /// Asks for t-closeness instead of l-diversity in the buckets of one attribute.
-    pub fn with_t_of(mut self, column: impl Into<String>, t: impl ToString) -> Self {
-        self.local.t.push((column.into(), t.to_string()));
-        self
-    }
-
-    /// Chooses how local groups are formed.
-    pub fn with_strategy(mut self, strategy: LocalStrategy) -> Self {
-        self.local.strategy = strategy;
-        self
-    }
-
-    /// Chooses what happens to individuals who keep secret what fewer than k do.
-    pub fn with_small_pattern(mut self, choice: SmallPatterns) -> Self {
-        self.local.small_pattern = choice;
-        self
-    }
-
-    /// Chooses how buckets are published.
-    pub fn with_output(mut self, output: Output) -> Self {
-        self.local.output = output;
-        self
-    }
-
-    /// Quasi-identifiers, with those of `with_semi_sensitive` that are not among them.
-    pub(super) fn all_quasi_identifiers(&self, mut named: Vec<String>) -> Vec<String> {
-        for (column, _) in &self.local.semi_sensitive {
-            if !named.contains(column) {
-                named.push(column.clone());
-            }
-        }
-        named
-    }
-
-    /// Semi-sensitive quasi-identifiers and what says whose values are secret, in the order of the quasi-identifiers.
-    pub fn semi_sensitive(&self) -> Vec<(&str, &Secrecy)> {
-        let of = |qi: &String| {
-            let mut semi = self.local.semi_sensitive.iter();
-            semi.find(|(column, _)| column == qi)
-        };
-        let found = self.qi.iter().filter_map(of);
-        found
-            .map(|(column, flag)| (column.as_str(), flag))
-            .collect()
-    }
-
-    /// The flags that were written in quotes, by column.
-    pub(crate) fn written_flags(&self) -> Vec<(String, String)> {
-        let written = |(column, secrecy): &(String, Secrecy)| match secrecy {
-            Secrecy::Written(text) => Some((column.clone(), text.clone())),
-            _ => None,
-        };
-        let all = self.local.semi_sensitive.iter();
-        all.filter_map(written).collect()
-    }
-
-    /// Says in which column the flags of a semi-sensitive column are.
-    pub(crate) fn with_flag(mut self, column: &str, flag: String) -> Self {
-        let mut all = self.local.semi_sensitive.iter_mut();
-        if let Some((_, secrecy)) = all.find(|(name, _)| name == column) {
-            *secrecy = Secrecy::Column(flag);
-        }
-        self
-    }
-
-    /// How local groups are formed.
-    pub fn strategy(&self) -> LocalStrategy {
-        self.local.strategy
-    }
-
-    /// What happens to individuals who keep secret what fewer than k do.
-    pub fn small_pattern(&self) -> SmallPatterns {
-        self.local.small_pattern
-    }
-
-    /// How buckets are published.
-    pub fn output(&self) -> Output {
-        self.local.output
-    }
-
     /// Whether any bucket is compared with the whole table, so that a block must be all of it.
-    pub(super) fn needs_whole_table(&self) -> bool {
-        !self.local.t.is_empty()
+    pub(in crate::system) fn needs_whole_table(&self) -> bool {
+        self.t_of().next().is_some()
     }
 
     /// What local groups and buckets must satisfy, checked.
@@ -190,18 +67,17 @@ impl Spec {
         let k = whole("k", "", k)? as usize;
 
         let semi = self.semi_sensitive();
-        let place = |name: &str| self.qi.iter().position(|qi| qi == name);
+        let place = |name: &str| self.qi().iter().position(|qi| qi == name);
         let names = semi
             .iter()
             .map(|(name, _)| ((*name).to_owned(), place(name)))
-            .chain(self.sensitive.iter().map(|name| (name.clone(), None)));
+            .chain(self.sensitive().iter().map(|name| (name.clone(), None)));
         let mut attributes: Vec<SecretAttribute> = vec![];
         for (name, qi) in names {
-            let own = |list: &[(String, String)]| {
-                let mut list = list.iter();
-                list.find(|(n, _)| *n == name).map(|(_, text)| text.clone())
-            };
-            let rule = match (own(&self.local.l), own(&self.local.t)) {
+            let l = self.l_of().find(|(n, _)| *n == name);
+            let t = self.t_of().find(|(n, _)| *n == name);
+            let text = |(_, text): &(String, String)| text.clone();
+            let rule = match (l.map(text), t.map(text)) {
                 (Some(_), Some(_)) => {
                     let message = format!("is given for '{name}', which has an l already");
                     return Err(error::argument(function, "t", message));
@@ -230,12 +106,12 @@ impl Spec {
     }
 
     /// Checks what can be checked without the input.
-    pub(super) fn validate_local(&self) -> Result<()> {
+    pub(in crate::system) fn validate_local(&self) -> Result<()> {
         let refuse = |argument: &str, message: String| {
             Err(error::argument(self.function(), argument, message))
         };
-        let semi = &self.local.semi_sensitive;
-        if semi.is_empty() && self.sensitive.is_empty() {
+        let semi = self.given_semi_sensitive();
+        if semi.is_empty() && self.sensitive().is_empty() {
             let message = "is missing: name the columns to protect, or those of which some values \
                            are secret in semi_sensitive";
             return refuse("sensitive", message.to_owned());
@@ -251,7 +127,7 @@ impl Spec {
         {
             return refuse("semi_sensitive", format!("names column '{name}' twice"));
         }
-        if !self.keep.is_empty() {
+        if self.is_refused("keep") {
             let message = "is not possible here: whoever knows a kept value would tell who is in \
                            which bucket, and permuted values would stand beside it";
             return refuse("keep", message.to_owned());
@@ -265,8 +141,8 @@ impl Spec {
             return refuse("null_sensitive", message.to_owned());
         }
         let requirement = self.local_requirement()?;
-        let named = self.local.l.iter().map(|(name, _)| ("l", name));
-        let named = named.chain(self.local.t.iter().map(|(name, _)| ("t", name)));
+        let named = self.l_of().map(|(name, _)| ("l", name));
+        let named = named.chain(self.t_of().map(|(name, _)| ("t", name)));
         for (argument, name) in named {
             let attributes = || requirement.attributes.iter().map(|a| a.name.as_str());
             if attributes().all(|a| a != name) {
@@ -276,9 +152,9 @@ impl Spec {
             }
         }
         if let Some(name) = self
-            .parameters
-            .keys()
-            .find(|p| !["k", "l"].contains(&p.as_str()))
+            .parameters()
+            .map(|(name, _)| name)
+            .find(|p| !["k", "l"].contains(&p))
         {
             return Err(error::call(
                 self.function(),
@@ -289,7 +165,7 @@ impl Spec {
     }
 
     /// The requirement as a reader of a report sees it.
-    pub(super) fn describe_local(&self) -> Result<String> {
+    pub(in crate::system) fn describe_local(&self) -> Result<String> {
         let requirement = self.local_requirement()?;
         let mut parts = vec![format!("{}-anonymity in local groups", requirement.k)];
         for attribute in &requirement.attributes {

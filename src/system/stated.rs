@@ -6,8 +6,9 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 
-use super::{GivenDomain, Layout, Spec, given_tree};
+use super::{Layout, given_tree};
 use crate::error;
+use crate::spec::{GivenDomain, Spec};
 use crate::table::coding::{Domain, Key, Keys, canonical};
 
 /// A stated domain in the column's own type.

@@ -2,17 +2,18 @@
 
 use datafusion::common::{DataFusionError, Result};
 
-use super::{BlockSize, Contradictory, Form, Notation, NullSensitive, Spec};
 use crate::error;
 use crate::model::Ratio;
+use crate::spec::{BlockSize, CATEGORIES, Contradictory, Notation, NullSensitive, Spec};
 use crate::system::anatomy::slppa::{
     Ask, Division, DivisionError, Method, Requirements, SubTables,
 };
+use crate::system::{Form, layout};
 
 /// The column that names the table of each row of an anatomized release.
 pub const SUBTABLE: &str = "subtable";
 /// The id of a group.
-pub(crate) const GID: &str = super::layout::GROUP;
+pub(crate) const GID: &str = layout::GROUP;
 /// How many individuals show a row's values.
 pub(crate) const TIMES: &str = "count";
 
@@ -88,34 +89,16 @@ pub(crate) const NOT_FOR_ANATOMY: &[(&str, &str)] = &[
 const TABLES: usize = 3;
 
 /// Individuals per block where groups are of similar ones.
-pub(super) const SIMILAR_BLOCK: u64 = 250_000;
+pub(in crate::system) const SIMILAR_BLOCK: u64 = 250_000;
 
 impl Spec {
-    /// Chooses by hand which quasi-identifiers share a sub-table of an anatomized release.
-    pub fn with_division<T: Into<String>, U: IntoIterator<Item = T>>(
-        mut self,
-        tables: impl IntoIterator<Item = U>,
-    ) -> Self {
-        let names = |table: U| table.into_iter().map(Into::into).collect();
-        self.division = tables.into_iter().map(names).collect();
-        self
-    }
-
-    /// The spec that shows the division of an anatomized release instead of making the release.
-    pub(crate) fn of_division(&self) -> Self {
-        Self {
-            function: "anatomize_division".to_owned(),
-            ..self.clone()
-        }
-    }
-
     /// Whether this is a spec for one of the anatomizing functions.
     pub(crate) fn is_anatomy(&self) -> bool {
         matches!(self.form(), Some(Form::Anatomy | Form::Division))
     }
 
     /// Whether groups are of similar individuals, who are the more similar the more there are to choose from.
-    pub(super) fn divides_similar(&self) -> bool {
+    pub(in crate::system) fn divides_similar(&self) -> bool {
         let method = self.parameter("method").and_then(Method::find);
         self.form() == Some(Form::Anatomy)
             && matches!(method, Some(Method::SlppaSimilar | Method::Slicing))
@@ -134,14 +117,14 @@ impl Spec {
         };
         ask.requirements
             .check()
-            .map_err(|e| error::call(&self.function, e.to_string()))?;
+            .map_err(|e| error::call(self.function(), e.to_string()))?;
         Ok(ask)
     }
 
     fn no_such_method(&self, name: &str) -> DataFusionError {
         let names = Method::ALL.map(Method::name);
         error::argument(
-            &self.function,
+            self.function(),
             "method",
             format!(
                 "must be one of '{}', not '{name}'{}",
@@ -167,7 +150,7 @@ impl Spec {
                     .unwrap_or(&("", ""));
                 return match required.contains(&name) {
                     true => Err(error::argument(
-                        &self.function,
+                        self.function(),
                         name,
                         format!("is missing: {help}"),
                     )),
@@ -176,14 +159,14 @@ impl Spec {
             };
             if method == Method::Slicing && name != "beta" {
                 let message = "cannot be given with method 'slicing', which bounds beta only";
-                return Err(error::argument(&self.function, name, message));
+                return Err(error::argument(self.function(), name, message));
             }
             let ratio = text.parse::<Ratio>().ok();
             let ratio = ratio.filter(|r| r.numerator() > 0 && r.numerator() <= r.denominator());
             match ratio {
                 Some(ratio) => Ok(Some(ratio)),
                 None => Err(error::argument(
-                    &self.function,
+                    self.function(),
                     name,
                     format!("must be a decimal above 0 and at most 1, not '{text}'"),
                 )),
@@ -193,7 +176,7 @@ impl Spec {
             alpha: bound("alpha")?,
             beta: match bound("beta")? {
                 Some(beta) => beta,
-                None => Ratio::new(1, 1).ok_or_else(|| error::call(&self.function, "no beta"))?,
+                None => Ratio::new(1, 1).ok_or_else(|| error::call(self.function(), "no beta"))?,
             },
             gamma: bound("gamma")?,
             delta: bound("delta")?,
@@ -201,21 +184,21 @@ impl Spec {
     }
 
     fn sub_tables(&self, method: Method) -> Result<SubTables> {
-        let columns = self.qi.len();
+        let columns = self.qi().len();
         let given = self.parameter("tables");
         if method == Method::Asn {
-            let argument = match (given, self.division.is_empty()) {
+            let argument = match (given, self.division().is_empty()) {
                 (Some(_), _) => "tables",
                 (None, false) => "division",
                 (None, true) => return Ok(SubTables::Number(columns)),
             };
             let message = "cannot be given with method 'asn', which puts each column into a sub-table of its own";
-            return Err(error::argument(&self.function, argument, message));
+            return Err(error::argument(self.function(), argument, message));
         }
-        if !self.division.is_empty() {
+        if !self.division().is_empty() {
             if given.is_some() {
                 let message = "is given with a division, which says how many sub-tables there are";
-                return Err(error::argument(&self.function, "tables", message));
+                return Err(error::argument(self.function(), "tables", message));
             }
             return Ok(SubTables::Given(self.given_division()?));
         }
@@ -227,43 +210,43 @@ impl Spec {
             let allowed = format!(
                 "must be a whole number from 1 to {columns}, the number of quasi-identifiers, not '{text}'"
             );
-            error::argument(&self.function, "tables", allowed)
+            error::argument(self.function(), "tables", allowed)
         })
     }
 
     fn given_division(&self) -> Result<Division> {
         let number = |name: &String| {
-            let number = self.qi.iter().position(|column| column == name);
+            let number = self.qi().iter().position(|column| column == name);
             number.ok_or_else(|| {
-                let nearest = error::did_you_mean(name, self.qi.iter().map(String::as_str));
+                let nearest = error::did_you_mean(name, self.qi().iter().map(String::as_str));
                 error::argument(
-                    &self.function,
+                    self.function(),
                     "division",
                     format!("names column '{name}', which is not a quasi-identifier{nearest}"),
                 )
             })
         };
         let tables = self
-            .division
+            .division()
             .iter()
             .map(|table| table.iter().map(number).collect::<Result<Vec<_>>>())
             .collect::<Result<Vec<_>>>()?;
-        Division::try_new(tables, self.qi.len()).map_err(|fault| {
+        Division::try_new(tables, self.qi().len()).map_err(|fault| {
             let message = match fault {
                 DivisionError::Repeated { column } => {
-                    format!("names column '{}' more than once", self.qi[column])
+                    format!("names column '{}' more than once", self.qi()[column])
                 }
                 DivisionError::Missing { column } => {
-                    format!("leaves out the quasi-identifier '{}'", self.qi[column])
+                    format!("leaves out the quasi-identifier '{}'", self.qi()[column])
                 }
                 other => format!("cannot be used: {other}"),
             };
-            error::argument(&self.function, "division", message)
+            error::argument(self.function(), "division", message)
         })
     }
 
     /// The bounds in words.
-    pub(super) fn describe_anatomy(&self) -> Result<String> {
+    pub(in crate::system) fn describe_anatomy(&self) -> Result<String> {
         let bounds = ["alpha", "beta", "gamma", "delta"];
         let given = bounds.iter().filter_map(|name| {
             let bound = self.parameter(name)?;
@@ -273,11 +256,14 @@ impl Spec {
     }
 
     /// What EXPLAIN may show beside roles.
-    pub(super) fn anatomy_facts(&self) -> Vec<(&'static str, String)> {
+    pub(in crate::system) fn anatomy_facts(&self) -> Vec<(&'static str, String)> {
         let method = self.parameter("method").unwrap_or(Method::Slppa.name());
         let mut facts = vec![("method", method.to_owned())];
-        if !self.division.is_empty() {
-            let tables = self.division.iter().map(|t| format!("[{}]", t.join(", ")));
+        if !self.division().is_empty() {
+            let tables = self
+                .division()
+                .iter()
+                .map(|t| format!("[{}]", t.join(", ")));
             let tables: Vec<String> = tables.collect();
             facts.push(("division", format!("[{}]", tables.join(", "))));
         } else if let Ok(Ask {
@@ -291,46 +277,45 @@ impl Spec {
     }
 
     /// Checks what can be checked without the input.
-    pub(super) fn validate_anatomy(&self) -> Result<()> {
-        for name in self.parameters.keys() {
-            if ANATOMY_ARGUMENTS.iter().all(|(known, _)| known != name) {
+    pub(in crate::system) fn validate_anatomy(&self) -> Result<()> {
+        for name in self.parameters().map(|(name, _)| name) {
+            if ANATOMY_ARGUMENTS.iter().all(|(known, _)| *known != name) {
                 let names = ANATOMY_ARGUMENTS.iter().map(|(known, _)| *known);
                 let nearest = error::did_you_mean(name, names);
                 let message = format!("there is no argument '{name}'{nearest}");
-                return Err(error::call(&self.function, message));
+                return Err(error::call(self.function(), message));
             }
         }
         let given = |argument: &str| match argument {
-            "keep" => !self.keep.is_empty(),
-            "domain" => !self.domains.is_empty(),
-            "hierarchy" => !self.hierarchies.is_empty(),
-            "algorithm" => self.algorithm.is_some(),
-            "categories" => !self.categories.is_empty(),
+            "keep" | CATEGORIES => self.is_refused(argument),
+            "domain" => !self.domains().is_empty(),
+            "hierarchy" => !self.hierarchies().is_empty(),
+            "algorithm" => self.given_algorithm().is_some(),
             "notation" => self.notation != Notation::default(),
             "contradictory" => self.contradictory != Contradictory::default(),
             _ => self.normalize,
         };
         if let Some((argument, reason)) = NOT_FOR_ANATOMY.iter().find(|(a, _)| given(a)) {
-            return Err(error::argument(&self.function, argument, reason));
+            return Err(error::argument(self.function(), argument, reason));
         }
         if self.null_sensitive == NullSensitive::Conservative {
             let message = "must be 'error' or 'drop_rows', not 'conservative': each individual has one sensitive value";
-            return Err(error::argument(&self.function, "null_sensitive", message));
+            return Err(error::argument(self.function(), "null_sensitive", message));
         }
         let reserved = [SUBTABLE, GID, TIMES];
-        for (role, names) in [("qi", &self.qi), ("sensitive", &self.sensitive)] {
+        for (role, names) in [("qi", self.qi()), ("sensitive", self.sensitive())] {
             if let Some(name) = names.iter().find(|n| reserved.contains(&n.as_str())) {
                 let message = format!(
                     "names column '{name}', the name of a published column; rename it in a subquery"
                 );
-                return Err(error::argument(&self.function, role, message));
+                return Err(error::argument(self.function(), role, message));
             }
         }
-        if self.block == Some(BlockSize::Individuals(0)) {
+        if self.given_block() == Some(BlockSize::Individuals(0)) {
             let message = "must be 'all' or a number of individuals of at least 1, not 0";
-            return Err(error::argument(&self.function, "block", message));
+            return Err(error::argument(self.function(), "block", message));
         }
-        if self.qi.is_empty() {
+        if self.qi().is_empty() {
             // Said better where all roles are checked.
             return Ok(());
         }

@@ -19,15 +19,13 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::{
-    Contradictory, FingerprintRows, Form, GivenDomain, Notation, Output, SUBTABLE, Secrecy, Spec,
-    anatomy,
-};
+use super::anatomy::requirement as anatomy;
+use super::fingerprints::requirement::is_form;
+use super::{Form, SUBTABLE};
 use crate::error;
+use crate::spec::{Contradictory, FingerprintRows, GivenDomain, Notation, Output, Secrecy, Spec};
 use crate::table::Taxonomy;
 use crate::table::coding::{Kind, Ladder, Levels, interval_fields};
-
-use super::fingerprints::is_form;
 
 /// Name of the published pseudonym column.
 pub const INDIVIDUAL: &str = "individual";
@@ -110,7 +108,7 @@ impl Layout {
             record,
             covers: spec.contradictory == Contradictory::Cover,
             notation: spec.notation,
-            fingerprint_rows: spec.fingerprint_rows,
+            fingerprint_rows: spec.fingerprint_rows(),
             form: spec.entry()?.form,
             semi_sensitive: spec
                 .qi()

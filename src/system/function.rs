@@ -1,6 +1,7 @@
 //! The anonymizing functions, and what sets them apart.
 
 use crate::algorithm::ALGORITHMS;
+use crate::spec::{AnatomyOptions, BucketOptions, ClassOptions, FingerprintOptions, SystemOptions};
 
 /// An anonymizing function.
 #[derive(Debug)]
@@ -123,5 +124,18 @@ pub(super) fn default_algorithm(function: &str, hierarchies: bool) -> &'static s
         Some(Form::Combinations) => "best_cut",
         _ if hierarchies && function == P_SENSITIVE => "localpk",
         _ => ALGORITHMS[0].name,
+    }
+}
+
+/// The options of a function's system before any is given. An unknown function is told in `Spec::entry`.
+pub(super) fn options(function: &str) -> SystemOptions {
+    let entry = FUNCTIONS.iter().find(|f| f.name == function);
+    match entry.map(|f| f.form) {
+        Some(Form::Buckets) => SystemOptions::Buckets(BucketOptions::default()),
+        Some(Form::Anatomy | Form::Division) => SystemOptions::Anatomy(AnatomyOptions::default()),
+        Some(Form::Fingerprints | Form::Combinations) => {
+            SystemOptions::Fingerprints(FingerprintOptions::default())
+        }
+        Some(Form::Classes) | None => SystemOptions::Classes(ClassOptions::default()),
     }
 }

@@ -3,8 +3,9 @@
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::Result;
 
-use super::{Layout, Spec};
 use crate::error;
+use crate::spec::{CATEGORIES, Spec};
+use crate::system::Layout;
 use crate::table::coding::ColumnCategories;
 
 /// The categories of each sensitive column that has them, in the column's own type.
@@ -37,7 +38,7 @@ pub(crate) fn column_categories(
 }
 
 /// Either no sensitive column has categories, or every one has.
-pub(super) fn check(spec: &Spec) -> Result<()> {
+pub(in crate::system) fn check(spec: &Spec) -> Result<()> {
     let refuse = |message: String| Err(error::argument(spec.function(), "categories", message));
     if let Some(column) = spec
         .categories()
@@ -54,12 +55,9 @@ pub(super) fn check(spec: &Spec) -> Result<()> {
         .iter()
         .find(|c| !spec.categories().contains_key(*c));
     match without {
-        Some(column) if spec.parameter(ARGUMENT).is_some() => refuse(format!(
+        Some(column) if spec.parameter(CATEGORIES).is_some() => refuse(format!(
             "is missing for '{column}': give the categories of every sensitive column, {{{column}: …}}"
         )),
         _ => Ok(()),
     }
 }
-
-/// The name of the argument, and of the models' parameter that is the number of categories.
-pub(super) const ARGUMENT: &str = "categories";

@@ -1,0 +1,367 @@
+//! What a [`Spec`] means: the function, model and algorithm it names, and whether they fit.
+
+use std::fmt;
+
+use datafusion::common::Result;
+
+use super::anatomy::requirement as anatomy;
+use super::classes::categories;
+use super::fingerprints::requirement as fingerprints;
+use super::function::{self, Blocks, FUNCTIONS, Form, FunctionEntry};
+use crate::algorithm::{self, Algorithm};
+use crate::error;
+use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
+use crate::spec::{BlockSize, Choice, Contradictory, NullSensitive, Spec};
+
+/// Sensitive columns that one call may protect.
+const MOST_SENSITIVE: usize = 100;
+
+impl Spec {
+    /// A spec for one of the anonymizing functions, such as `anonymize_eir`.
+    pub fn new(function: impl Into<String>) -> Self {
+        let function = function.into();
+        let options = function::options(&function);
+        Self::of_system(function, options)
+    }
+
+    /// What the function does.
+    pub fn entry(&self) -> Result<&'static FunctionEntry> {
+        let entry = FUNCTIONS.iter().find(|f| f.name == self.function());
+        entry.ok_or_else(|| error::call(self.function(), "there is no such function"))
+    }
+
+    /// What the function publishes, if there is one.
+    pub(crate) fn form(&self) -> Option<Form> {
+        self.entry().ok().map(|entry| entry.form)
+    }
+
+    /// Whether an individual has one record only.
+    pub(crate) fn one_record_each(&self) -> bool {
+        self.form() == Some(Form::Buckets) || self.is_anatomy()
+    }
+
+    /// Whether counting records counts individuals: each has one, or the input is refused when they are gathered.
+    pub(crate) fn counts_records(&self) -> bool {
+        self.one_row_per_individual() || self.one_record_each()
+    }
+
+    /// Whether all records of an individual must be seen before it is known whether it is left out. What is learned of the
+    /// table is then learned of gathered individuals: nothing may depend on those that are left out.
+    pub(crate) fn profiles_individuals(&self) -> bool {
+        let incomplete = self.null_sensitive != NullSensitive::Error;
+        let left_out = match self.contradictory {
+            Contradictory::Error => false,
+            Contradictory::Drop => true,
+            Contradictory::Cover => incomplete,
+        };
+        left_out && !self.counts_records()
+    }
+
+    /// Whether records know their block before they are gathered: blocks are parts of the random order, and each record is
+    /// an individual that keeps its order.
+    pub(crate) fn routes_records(&self) -> bool {
+        let random = self.entry().is_ok_and(|e| e.blocks == Blocks::Random);
+        random && self.one_record_each() && !self.one_row_per_individual()
+    }
+
+    /// The block size.
+    pub fn block(&self) -> BlockSize {
+        let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table)
+            || fingerprints::needs_whole_table(self);
+        let default = match self.entry() {
+            Ok(_) if self.divides_similar() => BlockSize::Individuals(anatomy::SIMILAR_BLOCK),
+            Ok(entry) if !whole && !self.needs_whole_table() => BlockSize::Individuals(entry.block),
+            _ => BlockSize::All,
+        };
+        self.given_block().unwrap_or(default)
+    }
+
+    /// Whether the call says how large a block is.
+    pub(crate) fn block_is_given(&self) -> bool {
+        self.given_block().is_some()
+    }
+
+    /// The algorithm's name.
+    pub fn algorithm_name(&self) -> &str {
+        match self.given_algorithm() {
+            Some(name) => name,
+            None => {
+                let labelled = |c: &String| self.hierarchies().contains_key(c);
+                let all = !self.qi().is_empty() && self.qi().iter().all(labelled);
+                function::default_algorithm(self.function(), all)
+            }
+        }
+    }
+
+    /// The model that the given parameters select.
+    pub fn model(&self) -> Result<Box<dyn Model>> {
+        let entry = self.model_entry()?;
+        (entry.build)(&self.model_parameters()?)
+            .map_err(|e| error::argument(self.function(), &e.parameter, e.message))
+    }
+
+    /// The parameters of the model.
+    pub(crate) fn model_parameters(&self) -> Result<Parameters> {
+        self.parse(self.model_entry()?.parameters)
+    }
+
+    /// The requirement with its parameters, as a reader of a report sees it.
+    pub fn describe(&self) -> Result<String> {
+        match self.entry()?.form {
+            Form::Buckets => self.describe_local(),
+            Form::Anatomy | Form::Division => self.describe_anatomy(),
+            Form::Classes | Form::Fingerprints | Form::Combinations => Ok(self.model()?.describe()),
+        }
+    }
+
+    /// The entry of the model that the given parameters select.
+    pub(crate) fn model_entry(&self) -> Result<&'static ModelEntry> {
+        self.entry()?;
+        let offered: Vec<_> = model::offered_by(self.function()).collect();
+        let chosen = offered.iter().copied().find(|entry| {
+            let given = |p: &Parameter| self.parameter(p.name).is_some();
+            let others = offered.iter().flat_map(|o| o.parameters);
+            let foreign = others.filter(|p| entry.parameters.iter().all(|own| own.name != p.name));
+            entry.parameters.iter().all(|p| given(p) || !p.required)
+                && !foreign.into_iter().any(given)
+        });
+        chosen.ok_or_else(|| {
+            let combinations: Vec<_> = offered
+                .iter()
+                .map(|entry| {
+                    let names: Vec<_> = entry.parameters.iter().map(|p| p.name).collect();
+                    format!("{} ({})", names.join(", "), entry.help)
+                })
+                .collect();
+            error::call(
+                self.function(),
+                format!(
+                    "give the parameters of one model: {}",
+                    combinations.join("; or ")
+                ),
+            )
+        })
+    }
+
+    /// The algorithm with its options.
+    pub fn algorithm(&self) -> Result<Box<dyn Algorithm>> {
+        let entry = self.algorithm_entry()?;
+        let model = self.model()?;
+        (entry.serves)(model.as_ref()).map_err(|reason| {
+            error::argument(
+                self.function(),
+                "algorithm",
+                format!(
+                    "'{}' cannot give {}: {reason}",
+                    entry.name,
+                    model.describe()
+                ),
+            )
+        })?;
+        let options = self.parse(entry.options)?;
+        (entry.build)(&options)
+            .map_err(|e| error::argument(self.function(), &e.parameter, e.message))
+    }
+
+    pub(crate) fn algorithm_entry(&self) -> Result<&'static algorithm::AlgorithmEntry> {
+        algorithm::find(self.algorithm_name()).ok_or_else(|| {
+            let names: Vec<_> = algorithm::ALGORITHMS.iter().map(|a| a.name).collect();
+            error::argument(
+                self.function(),
+                "algorithm",
+                format!(
+                    "must be one of '{}', not '{}'{}",
+                    names.join("', '"),
+                    self.algorithm_name(),
+                    error::did_you_mean(self.algorithm_name(), names.iter().copied())
+                ),
+            )
+        })
+    }
+
+    /// Names and numbers only: what EXPLAIN may show. Never the key, the seed or a stated domain.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("model", self.describe().unwrap_or_default())];
+        match self.form() {
+            Some(Form::Buckets) => facts.push(("strategy", self.strategy().name().to_owned())),
+            Some(Form::Anatomy | Form::Division) => facts.extend(self.anatomy_facts()),
+            _ => facts.push(("algorithm", self.algorithm_name().to_owned())),
+        }
+        facts.extend([
+            match self.id() {
+                Some(id) => ("id", id.to_owned()),
+                None => ("one_row_per_individual", "true".to_owned()),
+            },
+            ("qi", format!("[{}]", self.qi().join(", "))),
+            (
+                "sensitive",
+                match self.sensitive() {
+                    [one] => one.clone(),
+                    several => format!("[{}]", several.join(", ")),
+                },
+            ),
+        ]);
+        if self.form() == Some(Form::Buckets) {
+            let semi = self.semi_sensitive();
+            let semi: Vec<_> = semi.into_iter().map(|(name, _)| name).collect();
+            facts.push(("semi_sensitive", format!("[{}]", semi.join(", "))));
+            facts.push(("small_pattern", self.small_pattern().name().to_owned()));
+            facts.push(("output", self.output().name().to_owned()));
+        }
+        if !self.keep().is_empty() {
+            facts.push(("keep", format!("[{}]", self.keep().join(", "))));
+        }
+        if !self.hierarchies().is_empty() {
+            let columns = self.hierarchies().iter();
+            let shown: Vec<_> = columns
+                .map(|(c, levels)| format!("{c}: {levels}"))
+                .collect();
+            facts.push(("hierarchy", format!("{{{}}}", shown.join(", "))));
+        }
+        if !self.categories().is_empty() {
+            let columns = self.categories().iter();
+            let shown: Vec<_> = columns
+                .map(|(c, of)| format!("{c}: {}", of.len()))
+                .collect();
+            facts.push(("categories", format!("{{{}}}", shown.join(", "))));
+        }
+        if !self.is_anatomy() {
+            facts.push(("notation", self.notation.name().to_owned()));
+        }
+        let seed = if self.is_seeded() { "given" } else { "random" };
+        facts.push(("seed", seed.to_owned()));
+        facts
+    }
+
+    /// Checks everything that can be checked without the input: roles, parameters, options.
+    pub fn validate(&self) -> Result<()> {
+        self.validate_given()?;
+        match self.refused().next() {
+            Some(option) => Err(error::call(
+                self.function(),
+                format!("with_{option} is not for this function; leave it out"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn validate_given(&self) -> Result<()> {
+        if self.id().is_some() && self.one_row_per_individual() {
+            return Err(error::argument(
+                self.function(),
+                "one_row_per_individual",
+                "says that each record is an individual of its own; leave it out where there is an id",
+            ));
+        }
+        if self.sensitive().len() > 1 && !self.entry()?.several_sensitive {
+            return Err(error::argument(
+                self.function(),
+                "sensitive",
+                format!("must be one column, not {}", self.sensitive().len()),
+            ));
+        }
+        if self.entry()?.form == Form::Buckets {
+            self.validate_local()?;
+            return self.validate_block();
+        }
+        if self.is_anatomy() {
+            return self.validate_anatomy();
+        }
+        if self.sensitive().len() > MOST_SENSITIVE {
+            return Err(error::argument(
+                self.function(),
+                "sensitive",
+                format!(
+                    "must be at most {MOST_SENSITIVE} columns, not {}",
+                    self.sensitive().len()
+                ),
+            ));
+        }
+        categories::check(self)?;
+        let model = self.model_entry()?;
+        let algorithm = self.algorithm_entry()?;
+        let known = || model.parameters.iter().chain(algorithm.options);
+        for name in self.parameters().map(|(name, _)| name) {
+            if known().all(|p| p.name != name) {
+                let nearest = error::did_you_mean(name, known().map(|p| p.name));
+                return Err(error::call(
+                    self.function(),
+                    format!("there is no argument '{name}'{nearest}"),
+                ));
+            }
+        }
+        self.algorithm()?;
+        if self.block() != BlockSize::All && algorithm.whole_table {
+            return Err(error::argument(
+                self.function(),
+                "block",
+                format!(
+                    "must be 'all', or left out, for algorithm '{}'",
+                    algorithm.name
+                ),
+            ));
+        }
+        if self.block() != BlockSize::All && !self.model()?.closure().union {
+            return Err(error::argument(
+                self.function(),
+                "block",
+                "must be 'all' for this model, because two of its classes with the same values may not form a third",
+            ));
+        }
+        self.validate_block()
+    }
+
+    fn validate_block(&self) -> Result<()> {
+        if self.block() != BlockSize::All && self.needs_whole_table() {
+            return Err(error::argument(
+                self.function(),
+                "block",
+                "must be 'all', or left out, with t: buckets are compared with the whole table",
+            ));
+        }
+        if self.block() == BlockSize::Individuals(0) {
+            return Err(error::argument(
+                self.function(),
+                "block",
+                "must be 'all' or a number of individuals of at least 1, not 0",
+            ));
+        }
+        fingerprints::check(self)
+    }
+
+    /// Reads the given values of declared parameters.
+    fn parse(&self, declared: &[Parameter]) -> Result<Parameters> {
+        let mut parameters = Parameters::default();
+        for parameter in declared {
+            match self.parameter(parameter.name) {
+                Some(text) => {
+                    let value = parameter
+                        .parse(text)
+                        .map_err(|e| error::argument(self.function(), &e.parameter, e.message))?;
+                    parameters.set(parameter.name, value);
+                }
+                None if parameter.required => {
+                    return Err(error::argument(
+                        self.function(),
+                        parameter.name,
+                        format!("is missing: {}", parameter.help),
+                    ));
+                }
+                None => {}
+            }
+        }
+        Ok(parameters)
+    }
+}
+
+/// The facts on one line.
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let facts = self.facts();
+        let facts: Vec<_> = facts
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        f.write_str(&facts.join(", "))
+    }
+}
