@@ -36,7 +36,7 @@ pub use call::{
 };
 pub use engine::OrderExec;
 pub use error::without_values;
-pub use measure::sql::audit::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
+pub use measure::sql::audits::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{
     AuditCall, ClassesSpec, CoverColumn, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec,
     Report, Versus,

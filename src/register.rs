@@ -15,7 +15,7 @@ use crate::call::{
     CategoriesFunction, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
     InputFunction, register_expressions,
 };
-use crate::measure::sql::audit::{AUDITS, class_key, class_tuple, unique_sets, value_hash};
+use crate::measure::sql::audits::{AUDITS, class_key, class_tuple, unique_sets, value_hash};
 use crate::measure::sql::{EstimateCounts, MEASURES, MeasureTableFunction};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
 use crate::system::FUNCTIONS;

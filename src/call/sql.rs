@@ -1,6 +1,6 @@
 //! Calls in SQL: named arguments, and a relation as the first one.
 
-mod audits;
+mod measuring;
 
 use datafusion::common::{DFSchema, DataFusionError, Result, TableReference};
 use datafusion::logical_expr::planner::{
@@ -17,7 +17,7 @@ use super::source::{PlanningLoad, hierarchy};
 use super::value::Argument;
 use super::{anonymize, publish, sample};
 use crate::error;
-use crate::measure::sql::{MeasureCall, MeasureEntry, audit};
+use crate::measure::sql::{MeasureCall, MeasureEntry, audits};
 use crate::pipeline::{AnonymizeNode, coerced};
 use crate::system::FUNCTIONS;
 
@@ -48,7 +48,7 @@ impl RelationPlanner for AnonymizeRelationPlanner {
                 .map(|ident| context.normalize_ident(ident.clone())),
             _ => None,
         };
-        let audit = function.as_deref().and_then(audit::named);
+        let audit = function.as_deref().and_then(audits::named);
         let called = function.as_deref();
         if let Some(called) = called.filter(|called| audit.is_some() || ours(called)) {
             let clause = match (with_ordinality, sample) {
@@ -64,7 +64,7 @@ impl RelationPlanner for AnonymizeRelationPlanner {
             }
         }
         if let Some(entry) = audit {
-            let plan = audits::plan(entry, &args.args, context)?;
+            let plan = measuring::plan(entry, &args.args, context)?;
             let planned = PlannedRelation::new(plan, alias.clone());
             return Ok(RelationPlanning::Planned(Box::new(planned)));
         }

@@ -1,8 +1,8 @@
 //! Calls by hosts that know only ordinary table functions.
 
-mod audits;
+mod measuring;
 
-pub use audits::AuditTableFunction;
+pub use measuring::AuditTableFunction;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@
 //! ```
 
 mod bucket_sum;
-pub(crate) mod cell;
+pub(crate) mod cells;
 mod class;
 mod classes;
 mod cover;

@@ -241,7 +241,7 @@ mod tests {
     use super::super::Predicate;
     use super::super::workload::tests::{draw, example};
     use super::*;
-    use crate::measure::cell::Point;
+    use crate::measure::cells::Point;
 
     #[test]
     fn exact_answers_are_those_of_each_query_alone() -> Result<(), ArrowError> {

@@ -7,7 +7,7 @@ use datafusion::arrow::error::ArrowError;
 
 use super::workload::{has, set};
 use super::{Predicate, Workload};
-use crate::measure::cell::{Cell, Interner, Point, Reader};
+use crate::measure::cells::{Cell, Interner, Point, Reader};
 
 /// Memory for the values of one column; beyond it, they are forgotten and read again.
 const MAX_BYTES: usize = 32 << 20;

@@ -10,7 +10,7 @@ use rand::seq::index::sample;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::measure::cell::{Cell, Comparison, Labels, Point, Selection};
+use crate::measure::cells::{Cell, Comparison, Labels, Point, Selection};
 
 /// How queries are drawn.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Measuring functions, as they are called in SQL.
 
-pub(crate) mod audit;
+pub(crate) mod audits;
 mod buckets;
 mod domain;
 mod estimate;

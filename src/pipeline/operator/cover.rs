@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 
 use crate::engine::{collect, first_only, others_whole, properties, show};
 use crate::error;
-use crate::measure::cell::{Cell, Labels, Point, Reader, points};
+use crate::measure::cells::{Cell, Labels, Point, Reader, points};
 use crate::measure::{CoverSpec, cover_schema};
 
 /// Counts, per published class, the individuals of another table whose values it covers.
@@ -166,7 +166,7 @@ struct Classes {
     keys: Option<UInt64Array>,
     /// The classes with each key.
     by_key: HashMap<u64, Vec<u32>>,
-    columns: Vec<crate::measure::cell::Column>,
+    columns: Vec<crate::measure::cells::Column>,
     _reservation: MemoryReservation,
 }
 

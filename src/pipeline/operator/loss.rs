@@ -28,7 +28,7 @@ use tokio::sync::OnceCell;
 
 use crate::engine::{collect, first_only, others_whole, properties, show};
 use crate::error;
-use crate::measure::cell::{Cell, Domain, Heights, Interner, Labels, Reader, points};
+use crate::measure::cells::{Cell, Domain, Heights, Interner, Labels, Reader, points};
 use crate::measure::{LossColumn, LossLevels, LossSpec, SCALE, loss_schema};
 
 /// Adds up the losses of a published table's cells: one row of sums per partition.

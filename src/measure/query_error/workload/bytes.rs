@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 
 use super::{Attribute, Draw, Workload};
-use crate::measure::cell::{Cell, Labels, Point};
+use crate::measure::cells::{Cell, Labels, Point};
 
 impl Workload {
     /// Everything that is needed to draw it again.

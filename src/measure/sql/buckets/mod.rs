@@ -17,7 +17,7 @@ use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
-use super::audit::class_tuple;
+use super::audits::class_tuple;
 use super::function::{MeasureCall, MeasureEntry, ToExpr};
 use crate::error;
 use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 use hashbrown::HashSet;
 
-use crate::measure::cell::Form;
+use crate::measure::cells::Form;
 use crate::table::coding::Numbers;
 
 /// The function, for plans.

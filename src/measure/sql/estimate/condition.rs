@@ -14,7 +14,7 @@ use super::formula::Formula;
 use super::match_fraction::like;
 use super::refuse;
 use crate::error;
-use crate::measure::cell::{Comparison, Point, Selection, literals, value_type};
+use crate::measure::cells::{Comparison, Point, Selection, literals, value_type};
 
 /// The generalized columns of a published table.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, lit, when};
 
 use super::refuse;
-use crate::measure::cell::Selection;
+use crate::measure::cells::Selection;
 
 /// More terms than this are no query that somebody wrote.
 const MAX_TERMS: usize = 4_096;

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::error;
-use crate::measure::cell::{
+use crate::measure::cells::{
     Cell, Column, Comparison, Form, Point, Reader, Selection, literals, value_type,
 };
 

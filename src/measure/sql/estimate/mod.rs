@@ -44,7 +44,7 @@ use datafusion::sql::sqlparser::ast::Select;
 use super::function::{MeasureCall, MeasureEntry, ToExpr};
 use crate::call::value::Argument;
 use crate::error;
-use crate::measure::cell::{is_generalized, value_type};
+use crate::measure::cells::{is_generalized, value_type};
 pub(super) use anatomized::COLUMNS as ANATOMIZED;
 pub(crate) use expected_members::expected_members;
 pub(super) use plan::{Options, plan as plan_query};

@@ -21,7 +21,7 @@ use super::{NAME, anatomized, refuse};
 use crate::call::source::hierarchy::rows_value;
 use crate::call::value::Argument;
 use crate::error;
-use crate::measure::cell::{Form, Selection, is_generalized, value_type};
+use crate::measure::cells::{Form, Selection, is_generalized, value_type};
 use crate::measure::sql::domain::given_domain;
 use crate::system::INDIVIDUAL;
 use crate::table::Taxonomy;

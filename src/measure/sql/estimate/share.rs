@@ -11,7 +11,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Expr, lit};
 
 use super::match_fraction::match_fraction;
-use crate::measure::cell::{Point, Selection};
+use crate::measure::cells::{Point, Selection};
 
 /// The share of a column's cells that a selection takes. The domain says what suppressed cells may be.
 pub(super) fn share(

@@ -30,7 +30,7 @@ use super::known_fraction::known_fraction;
 use super::plan::{Options, column_of, domain_of};
 use super::share::{scalar, share};
 use crate::error;
-use crate::measure::cell::{Point, Selection, is_generalized, value_type};
+use crate::measure::cells::{Point, Selection, is_generalized, value_type};
 use crate::measure::sql::function::{MeasureCall, MeasureEntry, ToExpr};
 use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 
 use super::NAME;
 use crate::error;
-use crate::measure::cell::{Cell, Reader};
+use crate::measure::cells::{Cell, Reader};
 use crate::measure::query_error::{Attribute, Draw, Workload};
 
 /// More values than this are no domain for random sets.

@@ -6,7 +6,7 @@ use datafusion::arrow::array::StringArray;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 
-use crate::measure::cell::Point;
+use crate::measure::cells::Point;
 use crate::measure::query_error::{Predicate, Workload};
 use crate::measure::sql::estimate::scalar;
 

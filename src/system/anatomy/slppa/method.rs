@@ -5,7 +5,7 @@ use super::groups::{DivideError, Groups};
 use super::individuals::{Individuals, Prior};
 use super::requirement::Requirements;
 use super::statistics::Associations;
-use super::{slicing, slppa};
+use super::{divide, slicing};
 use crate::algorithm::Cancel;
 
 /// A way to divide columns into sub-tables and individuals into groups.
@@ -77,10 +77,10 @@ impl Method {
     ) -> Result<Groups, DivideError> {
         match self {
             Self::Slppa | Self::Asn => {
-                slppa::divide(individuals, division, prior, requirements, cancel)
+                divide::divide(individuals, division, prior, requirements, cancel)
             }
             Self::SlppaSimilar => {
-                slppa::divide_similar(individuals, division, prior, requirements, cancel)
+                divide::divide_similar(individuals, division, prior, requirements, cancel)
             }
             Self::Slicing => slicing::divide(individuals, division, prior, requirements, cancel),
         }

@@ -23,6 +23,7 @@
 mod assign;
 mod coded;
 mod counter;
+mod divide;
 mod division;
 mod estimate;
 mod exact;
@@ -36,7 +37,6 @@ mod profile;
 mod repair;
 mod requirement;
 mod slicing;
-mod slppa;
 mod statistics;
 mod sub_tables;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::common::Result;
 
-use crate::measure::cell::Reader;
+use crate::measure::cells::Reader;
 
 /// Hierarchies remembered at a time; a query rarely has more columns with labels.
 const MOST: usize = 16;

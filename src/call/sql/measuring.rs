@@ -9,7 +9,7 @@ use super::{constant, plan_input};
 use crate::call::source::PlanningLoad;
 use crate::call::value::Argument;
 use crate::error;
-use crate::measure::sql::audit::{AuditEntry, Given, table};
+use crate::measure::sql::audits::{AuditEntry, Given, table};
 
 /// Plans `f(table, …, name => value, …)`, or `f(table, …, {name: value, …})` as ordinary table functions are called.
 pub fn plan(

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use crate::call::source::{SessionLoad, input};
 use crate::call::value::Argument;
 use crate::error;
-use crate::measure::sql::audit::{AuditEntry, Given, table};
+use crate::measure::sql::audits::{AuditEntry, Given, table};
 use crate::pipeline::coerced;
 
 /// `audit(published, {id: 'individual', qi: ['gender', 'age'], sensitive: 'disease'})`.

@@ -16,7 +16,7 @@ use super::roles::{CLASS, INDIVIDUAL, find};
 use super::{AuditArgument, AuditEntry, Given, RelationEntry, class_tuple, classes};
 use crate::call::source::hierarchy::{plan_levels, plan_rows};
 use crate::call::value::Argument;
-use crate::measure::cell::is_generalized;
+use crate::measure::cells::is_generalized;
 use crate::measure::{
     LossCall, LossColumn, LossLevels, LossSpec, Report, inside_name, loss_schema,
 };
