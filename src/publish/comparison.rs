@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, StringArray};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::array::{Array, ArrayRef, StringBuilder};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, exec_datafusion_err, internal_err};
 use datafusion::functions::math::expr_fn::isnan;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility, ident, when,
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility, ident, when,
 };
 
 use super::anatomy::differences_of_tables;
@@ -19,18 +19,20 @@ use super::local::differences_of_buckets;
 use super::manifest::Truth;
 use super::measuring::{Audited, Measuring, quoted_name};
 use super::tables::{Tables, sensitive};
-use super::writer::hex;
 use crate::spec::{Notation, ReleaseKey, Spec};
 use crate::system::{Form, INDIVIDUAL, flag_name, sensitive_tree};
-use crate::table::coding::canonical;
+use crate::table::coding::{canonical, hex};
 
 /// The input, in the form that the operators see, under the names of the published columns.
 ///
 /// Where there is an id, it is replaced by the pseudonym that the release gives it.
 pub(super) fn original(spec: &Spec, canonical: LogicalPlan) -> Result<LogicalPlan> {
     let fields = canonical.schema().fields().clone();
+    let mut records = LogicalPlanBuilder::from(canonical);
     let mut columns = vec![];
     if spec.id().is_some() {
+        // Asked of the id and not of its pseudonym, so that what needs neither is read without a hash.
+        records = records.filter(ident(fields[0].name()).is_not_null())?;
         let function = ScalarUDF::from(PseudonymOf::new(spec.key()?.clone()));
         let id = ident(fields[0].name());
         let pseudonym = ScalarFunction::new_udf(Arc::new(function), vec![id]);
@@ -50,11 +52,7 @@ pub(super) fn original(spec: &Spec, canonical: LogicalPlan) -> Result<LogicalPla
         };
         columns.push(value.alias(name));
     }
-    let named = LogicalPlanBuilder::from(canonical).project(columns)?;
-    if spec.id().is_some() {
-        return named.filter(ident(INDIVIDUAL).is_not_null())?.build();
-    }
-    named.build()
+    records.project(columns)?.build()
 }
 
 /// Compares the written files with the input. Refuses what is not true of it.
@@ -263,6 +261,11 @@ impl ScalarUDFImpl for PseudonymOf {
         Ok(DataType::Utf8)
     }
 
+    /// Never NULL: it is only asked where there is an id, and nobody needs to look at pseudonyms to know.
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::new(Field::new(self.name(), DataType::Utf8, false)))
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let ids = args.args[0].to_array(args.number_rows)?;
         Ok(ColumnarValue::Array(pseudonyms(&self.key, &ids)?))
@@ -272,9 +275,21 @@ impl ScalarUDFImpl for PseudonymOf {
 fn pseudonyms(key: &ReleaseKey, ids: &ArrayRef) -> Result<ArrayRef> {
     let converter = RowConverter::new(vec![SortField::new(ids.data_type().clone())])?;
     let rows = converter.convert_columns(&[canonical(ids)])?;
-    let names = (0..ids.len()).map(|i| {
-        let id = ids.is_valid(i).then(|| rows.row(i));
-        id.map(|id| hex(&key.tag(id.data()).pseudonym))
-    });
-    Ok(Arc::new(names.collect::<StringArray>()))
+    let mut names = StringBuilder::new();
+    // Records of one individual often stand together: one hash serves them all.
+    let (mut last, mut name) = (None, vec![]);
+    for i in 0..ids.len() {
+        if ids.is_null(i) {
+            names.append_null();
+            continue;
+        }
+        let id = rows.row(i);
+        let pseudonym = match last {
+            Some((same, pseudonym)) if same == id => pseudonym,
+            _ => key.tag(id.data()).pseudonym,
+        };
+        last = Some((id, pseudonym));
+        names.append_value(hex(&pseudonym, &mut name));
+    }
+    Ok(Arc::new(names.finish()))
 }

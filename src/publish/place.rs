@@ -19,6 +19,7 @@ use super::folder::{self, LockedFolder, blocking};
 use super::ledger::BegunEntry;
 use super::manifest::{MANIFEST, Manifest};
 use super::unfinished;
+use super::writer::hex;
 
 /// What the names of staging folders begin with; a release keeps its folder.
 const STAGING: &str = "data-";
@@ -288,7 +289,7 @@ pub(super) fn random_name() -> Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|e| exec_datafusion_err!("no randomness from the operating system: {e}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 /// All bytes of an object, if there is one.

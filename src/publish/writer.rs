@@ -21,6 +21,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::place::{Place, random_name, staging_name};
 use super::tables::Table;
+use crate::table::coding;
 
 /// A row group ends at the first class that begins after so many rows.
 pub(super) const ROW_GROUP_ROWS: usize = 131_072;
@@ -249,7 +250,7 @@ fn failed(name: &str, error: &ParquetError) -> DataFusionError {
 
 /// Lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    coding::hex(bytes, &mut vec![]).to_owned()
 }
 
 /// Counts and hashes what goes to the store, so that it can be compared with what came there.

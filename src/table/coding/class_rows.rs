@@ -130,11 +130,11 @@ fn zero_under_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     zip(&is_not_null(array)?, array, &null)
 }
 
-/// A pseudonym as text, in a buffer.
-pub(crate) fn hex<'a>(pseudonym: &[u8], text: &'a mut Vec<u8>) -> &'a str {
+/// Bytes as lower-case hexadecimal digits, in a buffer.
+pub(crate) fn hex<'a>(bytes: &[u8], text: &'a mut Vec<u8>) -> &'a str {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    text.resize(2 * pseudonym.len(), 0);
-    for (digits, byte) in text.chunks_exact_mut(2).zip(pseudonym) {
+    text.resize(2 * bytes.len(), 0);
+    for (digits, byte) in text.chunks_exact_mut(2).zip(bytes) {
         digits[0] = DIGITS[usize::from(byte >> 4)];
         digits[1] = DIGITS[usize::from(byte & 15)];
     }
