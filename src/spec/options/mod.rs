@@ -48,7 +48,8 @@ mod tests {
             .with_parameter("k", 2)
             .with_parameter("l", 2);
         spec.validate().unwrap();
-        let given: [(&str, fn(Spec) -> Spec); 7] = [
+        type With = fn(Spec) -> Spec;
+        let given: [(&str, With); 7] = [
             ("l_of", |s| s.with_l_of("disease", 3)),
             ("t_of", |s| s.with_t_of("disease", 0.2)),
             ("strategy", |s| s.with_strategy(LocalStrategy::Mdp)),

@@ -154,7 +154,7 @@ impl Spec {
         if let Some(name) = self
             .parameters()
             .map(|(name, _)| name)
-            .find(|p| !["k", "l"].contains(&p))
+            .find(|p| !["k", "l"].contains(p))
         {
             return Err(error::call(
                 self.function(),
