@@ -1,7 +1,10 @@
 //! The anonymizing functions, and what sets them apart.
 
-use crate::algorithm::ALGORITHMS;
-use crate::spec::{AnatomyOptions, BucketOptions, ClassOptions, FingerprintOptions, SystemOptions};
+use super::System;
+use super::anatomy::Anatomy;
+use super::buckets::Buckets;
+use super::classes::Classes;
+use super::fingerprints::Fingerprints;
 
 /// An anonymizing function.
 #[derive(Debug)]
@@ -12,6 +15,8 @@ pub struct FunctionEntry {
     pub help: &'static str,
     /// What it publishes.
     pub form: Form,
+    /// How it publishes.
+    pub(super) system: &'static dyn System,
     /// Who shares a block.
     pub blocks: Blocks,
     /// Individuals per block unless a call says otherwise.
@@ -53,6 +58,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anonymize_ir",
         help: "identity-reserved models: individuals are counted, not records",
         form: Form::Classes,
+        system: &Classes,
         blocks: Blocks::Similar,
         block: 25_000,
         several_sensitive: false,
@@ -61,6 +67,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anonymize_eir",
         help: "enhanced identity-reserved models: what one record of each individual could tell, whichever it is",
         form: Form::Classes,
+        system: &Classes,
         blocks: Blocks::Similar,
         block: 25_000,
         several_sensitive: false,
@@ -69,6 +76,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anonymize_lgb",
         help: "local generalization and bucketization: each individual says which of its values are secret",
         form: Form::Buckets,
+        system: &Buckets,
         blocks: Blocks::Random,
         block: 400_000,
         several_sensitive: true,
@@ -77,6 +85,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: P_SENSITIVE,
         help: "p-sensitive models: different sensitive values, or categories of them, in every class",
         form: Form::Classes,
+        system: &Classes,
         blocks: Blocks::Similar,
         block: 25_000,
         several_sensitive: true,
@@ -85,6 +94,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anatomize_slppa",
         help: "exact values in sub-tables that only groups link: the (alpha, beta, gamma, delta) model",
         form: Form::Anatomy,
+        system: &Anatomy,
         blocks: Blocks::Random,
         block: 50_000,
         several_sensitive: false,
@@ -93,6 +103,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anatomize_division",
         help: "which quasi-identifiers would share a sub-table of anatomize_slppa, and why",
         form: Form::Division,
+        system: &Anatomy,
         blocks: Blocks::Random,
         block: 250_000,
         several_sensitive: false,
@@ -101,6 +112,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anonymize_kl",
         help: "(k, l)-diversity: sets of sensitive values are generalized until k individuals share them",
         form: Form::Fingerprints,
+        system: &Fingerprints,
         blocks: Blocks::Similar,
         block: 100_000,
         several_sensitive: false,
@@ -109,33 +121,11 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anonymize_kkm",
         help: "(k, k^m)-anonymity by RMR, a baseline to compare with",
         form: Form::Combinations,
+        system: &Fingerprints,
         blocks: Blocks::Similar,
         block: 25_000,
         several_sensitive: false,
     },
 ];
 
-const P_SENSITIVE: &str = "anonymize_p_sensitive";
-
-/// The algorithm of a function unless a call says otherwise, by whether all quasi-identifiers have a hierarchy.
-pub(super) fn default_algorithm(function: &str, hierarchies: bool) -> &'static str {
-    let entry = FUNCTIONS.iter().find(|f| f.name == function);
-    match entry.map(|f| f.form) {
-        Some(Form::Combinations) => "best_cut",
-        _ if hierarchies && function == P_SENSITIVE => "localpk",
-        _ => ALGORITHMS[0].name,
-    }
-}
-
-/// The options of a function's system before any is given. An unknown function is told in `Spec::entry`.
-pub(super) fn options(function: &str) -> SystemOptions {
-    let entry = FUNCTIONS.iter().find(|f| f.name == function);
-    match entry.map(|f| f.form) {
-        Some(Form::Buckets) => SystemOptions::Buckets(BucketOptions::default()),
-        Some(Form::Anatomy | Form::Division) => SystemOptions::Anatomy(AnatomyOptions::default()),
-        Some(Form::Fingerprints | Form::Combinations) => {
-            SystemOptions::Fingerprints(FingerprintOptions::default())
-        }
-        Some(Form::Classes) | None => SystemOptions::Classes(ClassOptions::default()),
-    }
-}
+pub(super) const P_SENSITIVE: &str = "anonymize_p_sensitive";

@@ -19,9 +19,8 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::anatomy::requirement as anatomy;
 use super::fingerprints::requirement::is_form;
-use super::{Form, SUBTABLE};
+use super::{Form, SUBTABLE, TIMES};
 use crate::error;
 use crate::spec::{Contradictory, FingerprintRows, GivenDomain, Notation, Output, Secrecy, Spec};
 use crate::table::Taxonomy;
@@ -275,7 +274,7 @@ impl Layout {
         ];
         fields.extend(self.qi.iter().cloned());
         fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
-        fields.push(Field::new(anatomy::TIMES, DataType::Int64, false));
+        fields.push(Field::new(TIMES, DataType::Int64, false));
         Arc::new(Schema::new(fields))
     }
 

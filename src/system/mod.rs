@@ -10,6 +10,10 @@ mod spec;
 mod stated;
 pub(crate) mod work;
 
+use std::fmt::Debug;
+
+use datafusion::common::Result;
+
 pub use anatomy::{ANATOMY_ARGUMENTS, SUBTABLE};
 pub(crate) use anatomy::{GID, NOT_FOR_ANATOMY, TIMES};
 pub(crate) use buckets::{LocalRequirement, SecretAttribute, SecretRule};
@@ -22,3 +26,48 @@ pub(crate) use layout::{
     find_column, flag_name, given_tree, kind_of, tagged_schema,
 };
 pub(crate) use stated::{StatedDomain, stated_domains};
+
+use crate::algorithm::ALGORITHMS;
+use crate::spec::{BlockSize, Spec, SystemOptions};
+
+/// What sets one way of publishing apart from the others. Which of its functions is called, a system reads from the spec.
+pub(crate) trait System: Debug + Send + Sync {
+    /// Its options before any is given.
+    fn options(&self) -> SystemOptions;
+
+    /// Whether an individual has one record only.
+    fn one_record_each(&self) -> bool {
+        false
+    }
+
+    /// Whether quasi-identifiers are generalized, and so have a notation.
+    fn generalizes(&self) -> bool {
+        true
+    }
+
+    /// The block size unless a call says otherwise; the function's is `usual`.
+    fn block(&self, spec: &Spec, usual: u64) -> BlockSize;
+
+    /// The algorithm unless a call says otherwise.
+    fn default_algorithm(&self, _spec: &Spec) -> &'static str {
+        ALGORITHMS[0].name
+    }
+
+    /// The requirement with its parameters, as a reader of a report sees it.
+    fn describe(&self, spec: &Spec) -> Result<String> {
+        Ok(spec.model()?.describe())
+    }
+
+    /// How the requirement is reached, as EXPLAIN may show it.
+    fn method_facts(&self, spec: &Spec) -> Vec<(&'static str, String)> {
+        vec![("algorithm", spec.algorithm_name().to_owned())]
+    }
+
+    /// What EXPLAIN may show of further roles.
+    fn role_facts(&self, _spec: &Spec) -> Vec<(&'static str, String)> {
+        vec![]
+    }
+
+    /// Checks what can be checked without the input.
+    fn validate(&self, spec: &Spec) -> Result<()>;
+}

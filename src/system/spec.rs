@@ -4,14 +4,14 @@ use std::fmt;
 
 use datafusion::common::Result;
 
-use super::anatomy::requirement as anatomy;
 use super::classes::categories;
-use super::fingerprints::requirement as fingerprints;
-use super::function::{self, Blocks, FUNCTIONS, Form, FunctionEntry};
-use crate::algorithm::{self, Algorithm};
+use super::function::{Blocks, FUNCTIONS, Form, FunctionEntry};
+use crate::algorithm::{self, ALGORITHMS, Algorithm};
 use crate::error;
 use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
-use crate::spec::{BlockSize, Choice, Contradictory, NullSensitive, Spec};
+use crate::spec::{
+    BlockSize, Choice, ClassOptions, Contradictory, NullSensitive, Spec, SystemOptions,
+};
 
 /// Sensitive columns that one call may protect.
 const MOST_SENSITIVE: usize = 100;
@@ -20,7 +20,12 @@ impl Spec {
     /// A spec for one of the anonymizing functions, such as `anonymize_eir`.
     pub fn new(function: impl Into<String>) -> Self {
         let function = function.into();
-        let options = function::options(&function);
+        // That a function is unknown is told by `entry`.
+        let entry = FUNCTIONS.iter().find(|f| f.name == function);
+        let options = match entry {
+            Some(entry) => entry.system.options(),
+            None => SystemOptions::Classes(ClassOptions::default()),
+        };
         Self::of_system(function, options)
     }
 
@@ -37,7 +42,8 @@ impl Spec {
 
     /// Whether an individual has one record only.
     pub(crate) fn one_record_each(&self) -> bool {
-        self.form() == Some(Form::Buckets) || self.is_anatomy()
+        self.entry()
+            .is_ok_and(|entry| entry.system.one_record_each())
     }
 
     /// Whether counting records counts individuals: each has one, or the input is refused when they are gathered.
@@ -66,11 +72,9 @@ impl Spec {
 
     /// The block size.
     pub fn block(&self) -> BlockSize {
-        let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table)
-            || fingerprints::needs_whole_table(self);
+        let whole = algorithm::find(self.algorithm_name()).is_some_and(|a| a.whole_table);
         let default = match self.entry() {
-            Ok(_) if self.divides_similar() => BlockSize::Individuals(anatomy::SIMILAR_BLOCK),
-            Ok(entry) if !whole && !self.needs_whole_table() => BlockSize::Individuals(entry.block),
+            Ok(entry) if !whole => entry.system.block(self, entry.block),
             _ => BlockSize::All,
         };
         self.given_block().unwrap_or(default)
@@ -83,13 +87,10 @@ impl Spec {
 
     /// The algorithm's name.
     pub fn algorithm_name(&self) -> &str {
-        match self.given_algorithm() {
-            Some(name) => name,
-            None => {
-                let labelled = |c: &String| self.hierarchies().contains_key(c);
-                let all = !self.qi().is_empty() && self.qi().iter().all(labelled);
-                function::default_algorithm(self.function(), all)
-            }
+        match (self.given_algorithm(), self.entry()) {
+            (Some(name), _) => name,
+            (None, Ok(entry)) => entry.system.default_algorithm(self),
+            (None, Err(_)) => ALGORITHMS[0].name,
         }
     }
 
@@ -107,11 +108,7 @@ impl Spec {
 
     /// The requirement with its parameters, as a reader of a report sees it.
     pub fn describe(&self) -> Result<String> {
-        match self.entry()?.form {
-            Form::Buckets => self.describe_local(),
-            Form::Anatomy | Form::Division => self.describe_anatomy(),
-            Form::Classes | Form::Fingerprints | Form::Combinations => Ok(self.model()?.describe()),
-        }
+        self.entry()?.system.describe(self)
     }
 
     /// The entry of the model that the given parameters select.
@@ -182,11 +179,8 @@ impl Spec {
     /// Names and numbers only: what EXPLAIN may show. Never the key, the seed or a stated domain.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("model", self.describe().unwrap_or_default())];
-        match self.form() {
-            Some(Form::Buckets) => facts.push(("strategy", self.strategy().name().to_owned())),
-            Some(Form::Anatomy | Form::Division) => facts.extend(self.anatomy_facts()),
-            _ => facts.push(("algorithm", self.algorithm_name().to_owned())),
-        }
+        let system = self.entry().ok().map(|entry| entry.system);
+        facts.extend(system.map(|s| s.method_facts(self)).unwrap_or_default());
         facts.extend([
             match self.id() {
                 Some(id) => ("id", id.to_owned()),
@@ -201,13 +195,7 @@ impl Spec {
                 },
             ),
         ]);
-        if self.form() == Some(Form::Buckets) {
-            let semi = self.semi_sensitive();
-            let semi: Vec<_> = semi.into_iter().map(|(name, _)| name).collect();
-            facts.push(("semi_sensitive", format!("[{}]", semi.join(", "))));
-            facts.push(("small_pattern", self.small_pattern().name().to_owned()));
-            facts.push(("output", self.output().name().to_owned()));
-        }
+        facts.extend(system.map(|s| s.role_facts(self)).unwrap_or_default());
         if !self.keep().is_empty() {
             facts.push(("keep", format!("[{}]", self.keep().join(", "))));
         }
@@ -225,7 +213,7 @@ impl Spec {
                 .collect();
             facts.push(("categories", format!("{{{}}}", shown.join(", "))));
         }
-        if !self.is_anatomy() {
+        if system.is_some_and(|s| s.generalizes()) {
             facts.push(("notation", self.notation.name().to_owned()));
         }
         let seed = if self.is_seeded() { "given" } else { "random" };
@@ -260,13 +248,11 @@ impl Spec {
                 format!("must be one column, not {}", self.sensitive().len()),
             ));
         }
-        if self.entry()?.form == Form::Buckets {
-            self.validate_local()?;
-            return self.validate_block();
-        }
-        if self.is_anatomy() {
-            return self.validate_anatomy();
-        }
+        self.entry()?.system.validate(self)
+    }
+
+    /// Checks what functions that form classes share.
+    pub(super) fn validate_classes(&self) -> Result<()> {
         if self.sensitive().len() > MOST_SENSITIVE {
             return Err(error::argument(
                 self.function(),
@@ -311,14 +297,8 @@ impl Spec {
         self.validate_block()
     }
 
-    fn validate_block(&self) -> Result<()> {
-        if self.block() != BlockSize::All && self.needs_whole_table() {
-            return Err(error::argument(
-                self.function(),
-                "block",
-                "must be 'all', or left out, with t: buckets are compared with the whole table",
-            ));
-        }
+    /// Checks the size of a block.
+    pub(super) fn validate_block(&self) -> Result<()> {
         if self.block() == BlockSize::Individuals(0) {
             return Err(error::argument(
                 self.function(),
@@ -326,7 +306,7 @@ impl Spec {
                 "must be 'all' or a number of individuals of at least 1, not 0",
             ));
         }
-        fingerprints::check(self)
+        Ok(())
     }
 
     /// Reads the given values of declared parameters.

@@ -89,7 +89,7 @@ pub(crate) const NOT_FOR_ANATOMY: &[(&str, &str)] = &[
 const TABLES: usize = 3;
 
 /// Individuals per block where groups are of similar ones.
-pub(in crate::system) const SIMILAR_BLOCK: u64 = 250_000;
+pub(super) const SIMILAR_BLOCK: u64 = 250_000;
 
 impl Spec {
     /// Whether this is a spec for one of the anatomizing functions.
@@ -98,7 +98,7 @@ impl Spec {
     }
 
     /// Whether groups are of similar individuals, who are the more similar the more there are to choose from.
-    pub(in crate::system) fn divides_similar(&self) -> bool {
+    pub(super) fn divides_similar(&self) -> bool {
         let method = self.parameter("method").and_then(Method::find);
         self.form() == Some(Form::Anatomy)
             && matches!(method, Some(Method::SlppaSimilar | Method::Slicing))
@@ -246,7 +246,7 @@ impl Spec {
     }
 
     /// The bounds in words.
-    pub(in crate::system) fn describe_anatomy(&self) -> Result<String> {
+    pub(super) fn describe_anatomy(&self) -> Result<String> {
         let bounds = ["alpha", "beta", "gamma", "delta"];
         let given = bounds.iter().filter_map(|name| {
             let bound = self.parameter(name)?;
@@ -256,7 +256,7 @@ impl Spec {
     }
 
     /// What EXPLAIN may show beside roles.
-    pub(in crate::system) fn anatomy_facts(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn anatomy_facts(&self) -> Vec<(&'static str, String)> {
         let method = self.parameter("method").unwrap_or(Method::Slppa.name());
         let mut facts = vec![("method", method.to_owned())];
         if !self.division().is_empty() {
@@ -277,7 +277,7 @@ impl Spec {
     }
 
     /// Checks what can be checked without the input.
-    pub(in crate::system) fn validate_anatomy(&self) -> Result<()> {
+    pub(super) fn validate_anatomy(&self) -> Result<()> {
         for name in self.parameters().map(|(name, _)| name) {
             if ANATOMY_ARGUMENTS.iter().all(|(known, _)| *known != name) {
                 let names = ANATOMY_ARGUMENTS.iter().map(|(known, _)| *known);

@@ -4,7 +4,7 @@ use datafusion::common::Result;
 
 use crate::error;
 use crate::model::Ratio;
-use crate::spec::{Contradictory, NullSensitive, Spec};
+use crate::spec::{BlockSize, Contradictory, NullSensitive, Spec};
 
 /// Most semi-sensitive columns.
 const MOST_SEMI_SENSITIVE: usize = 64;
@@ -41,7 +41,7 @@ pub(crate) enum SecretRule {
 
 impl Spec {
     /// Whether any bucket is compared with the whole table, so that a block must be all of it.
-    pub(in crate::system) fn needs_whole_table(&self) -> bool {
+    pub(super) fn needs_whole_table(&self) -> bool {
         self.t_of().next().is_some()
     }
 
@@ -106,7 +106,7 @@ impl Spec {
     }
 
     /// Checks what can be checked without the input.
-    pub(in crate::system) fn validate_local(&self) -> Result<()> {
+    pub(super) fn validate_local(&self) -> Result<()> {
         let refuse = |argument: &str, message: String| {
             Err(error::argument(self.function(), argument, message))
         };
@@ -161,11 +161,16 @@ impl Spec {
                 format!("there is no argument '{name}'"),
             ));
         }
-        Ok(())
+        if self.needs_whole_table() && self.block() != BlockSize::All {
+            let message =
+                "must be 'all', or left out, with t: buckets are compared with the whole table";
+            return refuse("block", message.to_owned());
+        }
+        self.validate_block()
     }
 
     /// The requirement as a reader of a report sees it.
-    pub(in crate::system) fn describe_local(&self) -> Result<String> {
+    pub(super) fn describe_local(&self) -> Result<String> {
         let requirement = self.local_requirement()?;
         let mut parts = vec![format!("{}-anonymity in local groups", requirement.k)];
         for attribute in &requirement.attributes {

@@ -17,7 +17,7 @@ pub(crate) fn sensitive_tree(spec: &Spec) -> Option<&Arc<Taxonomy>> {
 
 /// Whether two classes with the same published values may not form a third, so that no two blocks may publish the same:
 /// shares of values are not closed under union (docs/theory/papers.md M1).
-pub(in crate::system) fn needs_whole_table(spec: &Spec) -> bool {
+pub(super) fn needs_whole_table(spec: &Spec) -> bool {
     is_form(spec) && spec.parameter("value_l").is_some()
 }
 
@@ -27,7 +27,7 @@ pub(in crate::system) fn is_form(spec: &Spec) -> bool {
 }
 
 /// Checks what only this form asks for.
-pub(in crate::system) fn check(spec: &Spec) -> Result<()> {
+pub(super) fn check(spec: &Spec) -> Result<()> {
     if !is_form(spec) {
         return Ok(());
     }
