@@ -24,9 +24,9 @@ use datafusion::datasource::MemTable;
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::algorithm::{self, Algorithm, Cancel, Classes};
-use datafusion_anonymize::model::{self, Model, Parameters, Value};
-use datafusion_anonymize::table::{Block, QuasiIdentifier, Region};
+use datafusion_anonymize::internals::algorithm::{self, Algorithm, Cancel, Classes};
+use datafusion_anonymize::internals::model::{self, Model, Parameters, Value};
+use datafusion_anonymize::internals::table::{Block, QuasiIdentifier, Region};
 
 const INDIVIDUALS: usize = 50_000;
 const EFFORTS: [u64; 4] = [0, 1, 3, 10];

@@ -5,9 +5,11 @@
 #![allow(clippy::expect_used, missing_docs)]
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use datafusion_anonymize::algorithm::{Algorithm, Cancel, Danonyir};
-use datafusion_anonymize::model::{self, Member, Model, Parameters};
-use datafusion_anonymize::table::{Block, Categorical, Fingerprints, Numeric, QuasiIdentifier};
+use datafusion_anonymize::internals::algorithm::{Algorithm, Cancel, Danonyir};
+use datafusion_anonymize::internals::model::{self, Member, Model, Parameters};
+use datafusion_anonymize::internals::table::{
+    Block, Categorical, Fingerprints, Numeric, QuasiIdentifier,
+};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

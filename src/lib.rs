@@ -13,13 +13,13 @@
 //!                    PseudonymizeExec → IndividualsExec → BlockExec → AnonymizeExec
 //! ```
 
-pub mod algorithm;
+mod algorithm;
 mod call;
-pub mod check;
+mod check;
 mod engine;
 mod error;
-pub mod measure;
-pub mod model;
+mod measure;
+mod model;
 mod pipeline;
 mod planner;
 pub mod publish;
@@ -27,8 +27,8 @@ mod register;
 #[cfg(test)]
 mod repeatable;
 mod spec;
-pub mod system;
-pub mod table;
+mod system;
+mod table;
 
 pub use call::{
     ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, AuditTableFunction,
@@ -58,3 +58,56 @@ pub use spec::{
 pub use system::anatomy::sub_tables;
 pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, Form, FunctionEntry, INDIVIDUAL};
 pub use table::coding::{DateLevel, Levels};
+pub use table::{Categories, Taxonomy};
+
+/// What the tests and benchmarks of this crate look at, and nobody else: it may change at any time.
+#[doc(hidden)]
+pub mod internals {
+    /// Ways to form classes.
+    pub mod algorithm {
+        pub use crate::algorithm::{
+            ALGORITHMS, Algorithm, AlgorithmEntry, Cancel, Classes, Danonyir, find,
+        };
+    }
+
+    /// The independent judge.
+    pub mod check {
+        pub use crate::check::{
+            Anatomy, AnatomyBounds, AnatomyTable, Answer, BucketRule, BucketTable,
+            CombinationRequirement, FingerprintRequirement, Listed, LocalColumn, LocalRelease,
+            Published, PublishedFingerprints, Ratio, Requirement, SensitiveColumn, SensitiveTable,
+            Sensitivity, check_sensitivity, diversity, eir_diverse, flags_absent,
+            rows_out_of_order, verify, verify_anatomy, verify_combinations, verify_fingerprints,
+            verify_local,
+        };
+    }
+
+    /// Measures of classes.
+    pub mod measure {
+        pub use crate::measure::{Measurer, Measures, Reference};
+    }
+
+    /// Privacy models.
+    pub mod model {
+        pub use crate::model::{
+            MODELS, Member, Model, ParameterKind, Parameters, Tally, Value, find, offered_by,
+        };
+    }
+
+    /// Groups and sub-tables of SLPPA.
+    pub mod slppa {
+        pub use crate::system::anatomy::slppa::{
+            Associations, DivideError, Division, DivisionStatistics, Groups, Individuals, MISSING,
+            Method, Prior, RelativeErrors, Requirements, Row, position_of_bytes, position_of_i64,
+            publish,
+        };
+    }
+
+    /// Coded tables.
+    pub mod table {
+        pub use crate::table::{
+            Block, Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric,
+            QuasiIdentifier, Region, Sensitive,
+        };
+    }
+}

@@ -4,9 +4,9 @@
 //! tabulated once; the distance of an individual is then a sum over its row. Classes are rows of words. Only points
 //! without missing values, and models under which classes grow freely.
 
-use datafusion_anonymize::algorithm::Classes;
-use datafusion_anonymize::model::{Member, Model, Tally};
-use datafusion_anonymize::table::{Block, QuasiIdentifier};
+use datafusion_anonymize::internals::algorithm::Classes;
+use datafusion_anonymize::internals::model::{Member, Model, Tally};
+use datafusion_anonymize::internals::table::{Block, QuasiIdentifier};
 
 /// Columns at most; rows are filled up with a column that loses nothing.
 const COLUMNS: usize = 8;

@@ -8,8 +8,10 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use datafusion_anonymize::internals::table::{
+    Block, Categorical, Fingerprints, Numeric, QuasiIdentifier,
+};
 use datafusion_anonymize::register_all;
-use datafusion_anonymize::table::{Block, Categorical, Fingerprints, Numeric, QuasiIdentifier};
 
 /// Names the folder with `informs2005_1m.parquet` and `adult.parquet`, where it is not beside the project.
 const FOLDER: &str = "ANONYMIZE_DATA";

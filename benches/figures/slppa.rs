@@ -10,12 +10,12 @@ use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::algorithm::Cancel;
-use datafusion_anonymize::register_all;
-use datafusion_anonymize::system::anatomy::slppa::{
+use datafusion_anonymize::internals::algorithm::Cancel;
+use datafusion_anonymize::internals::slppa::{
     Associations, DivideError, Division, DivisionStatistics, Groups, Individuals, MISSING, Method,
     Prior, RelativeErrors, Requirements, Row, position_of_bytes, position_of_i64, publish,
 };
+use datafusion_anonymize::register_all;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -10,7 +10,7 @@ mod attack;
 use std::process::exit;
 
 use datafusion::common::{DataFusionError, Result};
-use datafusion_anonymize::algorithm::ALGORITHMS;
+use datafusion_anonymize::internals::algorithm::ALGORITHMS;
 use datafusion_anonymize::{FUNCTIONS, Form};
 
 use crate::attack::{Measured, Setting};

@@ -19,14 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::model::{Model, Parameter, ParameterError, Parameters};
 use crate::table::{Block, Region};
 
-pub use baselines::geneir::GeneIr;
-pub use baselines::incognito::Incognito;
 pub use best_cut::BestCut;
 pub use complete::complete;
 pub use danonyir::Danonyir;
-pub use localpk::Localpk;
 pub use mondrian::Mondrian;
-pub use optimized::Optimized;
 
 /// A way of forming classes.
 pub trait Algorithm: Debug + Send + Sync {

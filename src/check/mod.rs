@@ -31,24 +31,20 @@ mod spelling;
 pub(crate) use codes::invalid;
 
 pub use anatomy::{
-    Anatomy, AnatomyAttained, AnatomyBounds, AnatomyCounts, AnatomyTable, AnatomyViolation,
-    rows_out_of_order, verify_anatomy,
+    Anatomy, AnatomyAttained, AnatomyBounds, AnatomyTable, rows_out_of_order, verify_anatomy,
 };
 pub use buckets::{
-    AttributeAttained, BucketRule, BucketTable, LocalAttained, LocalColumn, LocalRelease,
-    LocalViolation, flags_absent, largest_distance, preserved, verify_groups, verify_local,
+    BucketRule, BucketTable, LocalColumn, LocalRelease, flags_absent, largest_distance,
+    verify_groups, verify_local,
 };
 pub use classes::{
-    Answer, Attained, Attribute, Class, Listed, Minimum, Published, Records, Requirement,
-    SensitiveColumn, SensitiveTable, Sensitivity, SensitivityAttained, SensitivityShortfall,
-    SensitivityViolation, Shortfall, Violation, check_sensitivity, diversity, eir_diverse,
-    min_hitting_set, verify,
+    Answer, Class, Listed, Minimum, Published, Requirement, SensitiveColumn, SensitiveTable,
+    Sensitivity, check_sensitivity, diversity, eir_diverse, verify,
 };
 pub use codes::comparable_rows;
 pub use fingerprints::{
-    CombinationRequirement, CombinationViolation, FingerprintRequirement, FingerprintTally,
-    FingerprintViolation, FingerprintsAttained, PublishedFingerprints, verify_combinations,
-    verify_fingerprints,
+    CombinationRequirement, FingerprintRequirement, FingerprintTally, PublishedFingerprints,
+    verify_combinations, verify_fingerprints,
 };
-pub use ratio::{ParseRatioError, Ratio};
+pub use ratio::Ratio;
 pub use spelling::one_spelling;

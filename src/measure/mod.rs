@@ -24,7 +24,6 @@ pub(crate) mod sql;
 pub use bucket_sum::{Estimate, Hits};
 pub use class::{Measurer, Measures, Reference, eir_l};
 pub use related::Labels;
-pub use similarity::{Similarity, similarity_attack};
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};

@@ -17,7 +17,7 @@ pub use profile::{EXACT_VALUES, Profile};
 pub use router::Router;
 
 pub use block::{Block, Categorical, Hierarchical, LossTree, NULL_CODE, Numeric, QuasiIdentifier};
-pub use categories::{Categories, CategoryError, CategoryRow};
+pub use categories::{Categories, CategoryRow};
 pub use chance::smallest_random_block;
 pub use fingerprint::{Fingerprints, Sensitive};
 pub use hierarchy::{Hierarchy, HierarchyError, ROOT, Taxonomy};

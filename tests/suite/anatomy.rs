@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::datasource::MemTable;
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::check::{
+use datafusion_anonymize::internals::check::{
     Anatomy, AnatomyBounds, AnatomyTable, Ratio, rows_out_of_order, verify_anatomy,
 };
 use datafusion_anonymize::{

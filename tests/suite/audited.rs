@@ -6,8 +6,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
-use datafusion_anonymize::check::{Published, diversity};
-use datafusion_anonymize::measure::{Measurer, Measures, Reference};
+use datafusion_anonymize::internals::check::{Published, diversity};
+use datafusion_anonymize::internals::measure::{Measurer, Measures, Reference};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -1,12 +1,12 @@
 //! What every model and every algorithm must do. New entries of the lists join by being in them.
 
-use datafusion_anonymize::algorithm::{ALGORITHMS, AlgorithmEntry, Cancel};
-use datafusion_anonymize::check::{
+use datafusion_anonymize::internals::algorithm::{ALGORITHMS, AlgorithmEntry, Cancel};
+use datafusion_anonymize::internals::check::{
     Listed, Published, Requirement, SensitiveColumn, SensitiveTable, Sensitivity,
     check_sensitivity, verify,
 };
-use datafusion_anonymize::model::{MODELS, Member, Model, ParameterKind, Parameters};
-use datafusion_anonymize::table::{
+use datafusion_anonymize::internals::model::{MODELS, Member, Model, ParameterKind, Parameters};
+use datafusion_anonymize::internals::table::{
     Block, Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier,
     Sensitive,
 };
@@ -343,8 +343,8 @@ fn everything_has_a_page() {
     for function in FUNCTIONS {
         let text = page(function.name);
         let arguments = arguments_of(function.name).map(|a| a.name);
-        let parameters =
-            datafusion_anonymize::model::offered_by(function.name).flat_map(|m| m.parameters);
+        let parameters = datafusion_anonymize::internals::model::offered_by(function.name)
+            .flat_map(|m| m.parameters);
         for name in arguments.chain(parameters.map(|p| p.name)) {
             assert!(
                 text.contains(&format!("`{name}`")),

@@ -7,12 +7,12 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
-use datafusion_anonymize::algorithm::ALGORITHMS;
-use datafusion_anonymize::check::{
+use datafusion_anonymize::Taxonomy;
+use datafusion_anonymize::internals::algorithm::ALGORITHMS;
+use datafusion_anonymize::internals::check::{
     CombinationRequirement, FingerprintRequirement, PublishedFingerprints, verify_combinations,
     verify_fingerprints,
 };
-use datafusion_anonymize::table::Taxonomy;
 use datafusion_anonymize::{BlockSize, FingerprintRows, Levels, Spec, anonymize};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

@@ -1,7 +1,7 @@
 //! The index of DAnonyIR on real people: the same classes as by looking at everybody.
 
-use datafusion_anonymize::algorithm::{Algorithm, Cancel, Danonyir};
-use datafusion_anonymize::model::{self, Parameters};
+use datafusion_anonymize::internals::algorithm::{Algorithm, Cancel, Danonyir};
+use datafusion_anonymize::internals::model::{self, Parameters};
 
 /// The tables of the benchmark.
 #[allow(dead_code)]

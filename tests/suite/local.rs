@@ -10,7 +10,7 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::check::{
+use datafusion_anonymize::internals::check::{
     BucketRule, BucketTable, LocalColumn, LocalRelease, flags_absent, verify_local,
 };
 use datafusion_anonymize::{

@@ -1,6 +1,6 @@
 //! What a reader learns who knows how classes are formed, and that the pages say it.
 
-use datafusion_anonymize::algorithm::ALGORITHMS;
+use datafusion_anonymize::internals::algorithm::ALGORITHMS;
 use datafusion_anonymize::{FUNCTIONS, Form, FunctionEntry};
 
 use self::attack::{Measured, Setting};

@@ -57,7 +57,7 @@ fn golden_arguments() {
     let mut text = String::new();
     for function in FUNCTIONS {
         let arguments = arguments_of(function.name).map(|a| format!("{}: {}\n", a.name, a.help));
-        let models = datafusion_anonymize::model::offered_by(function.name);
+        let models = datafusion_anonymize::internals::model::offered_by(function.name);
         let parameters = models.flat_map(|m| {
             m.parameters
                 .iter()

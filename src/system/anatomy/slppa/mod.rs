@@ -44,15 +44,15 @@ mod sub_tables;
 mod example;
 
 pub use coded::{CodedBlock, ranks};
-pub use division::{Division, DivisionError, DivisionReport};
-pub use estimate::{CountEstimate, RelativeErrors, relative_error};
+pub use division::{Division, DivisionError};
+pub use estimate::RelativeErrors;
 pub use groups::{DivideError, Groups};
 pub use individuals::{Individuals, Prior};
 pub use learned::{Ask, Learned, SubTables, TooSmall};
 pub use method::Method;
 pub use profile::TableProfile;
-pub use requirement::{Infeasible, Requirements, Shortfall};
+pub use requirement::Requirements;
 pub use statistics::{
-    Associations, DivisionStatistics, MISSING, position_of_bytes, position_of_f64, position_of_i64,
+    Associations, DivisionStatistics, MISSING, position_of_bytes, position_of_i64,
 };
-pub use sub_tables::{Published, Publisher, Row, publish};
+pub use sub_tables::{Publisher, Row, publish};
