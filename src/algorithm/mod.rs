@@ -8,7 +8,8 @@ mod danonyir;
 mod full_domain;
 mod judge;
 mod localpk;
-pub mod measure;
+#[cfg(test)]
+mod measure;
 mod mondrian;
 mod optimized;
 mod trees;

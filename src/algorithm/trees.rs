@@ -60,6 +60,7 @@ impl Tree {
 
     /// Levels from a node to where nothing is said any more: a missing value has one, and whether values that are there
     /// share a class with missing ones is no level of its own.
+    #[cfg(test)]
     pub fn rise(&self, node: u32) -> u32 {
         let missing = self.top != ROOT && node == self.hierarchy.len() - 1;
         let depth = self.hierarchy.depth(node);
@@ -100,6 +101,7 @@ impl Tree {
 
     /// The node of a hierarchy that the column came with, where a class publishes it instead of `smallest`; `None` if
     /// values of the class are missing, so that it publishes none.
+    #[cfg(test)]
     pub fn at_given(&self, node: u32, smallest: u32) -> Option<u32> {
         let node = node + self.top;
         self.hierarchy.is_below(smallest, node).then_some(node)

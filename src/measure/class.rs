@@ -357,7 +357,8 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::check::{Attribute, Ratio, Records, Sensitivity, check_sensitivity};
+    use crate::check::classes::{Attribute, Records};
+    use crate::check::{Ratio, Sensitivity, check_sensitivity};
 
     /// Class, individual, value.
     type Record = (i32, i32, Option<i32>);

@@ -18,12 +18,15 @@ mod loss;
 pub(crate) mod query_error;
 mod related;
 mod report;
+#[cfg(test)]
 mod similarity;
 pub(crate) mod sql;
 
 pub use bucket_sum::{Estimate, Hits};
 pub use class::{Measurer, Measures, Reference, eir_l};
 pub use related::Labels;
+#[cfg(test)]
+pub use similarity::{Similarity, similarity_attack};
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};

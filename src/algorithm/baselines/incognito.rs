@@ -65,6 +65,7 @@ pub struct Incognito {
 impl Incognito {
     /// What every minimal recoding publishes: all valid ones without a valid one below them, the one that loses least
     /// first.
+    #[cfg(test)]
     pub fn minimal_tables(
         &self,
         block: &Block,

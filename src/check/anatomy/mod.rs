@@ -25,7 +25,7 @@ use self::tables::Group;
 use super::codes::with_one_nan_and_zero;
 use super::ratio::Ratio;
 
-pub use tables::{Anatomy, AnatomyCounts, AnatomyTable};
+pub use tables::{Anatomy, AnatomyTable};
 pub use violation::AnatomyViolation;
 
 /// Upper bounds on every group; one that is `None` is not checked.

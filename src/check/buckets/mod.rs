@@ -14,13 +14,17 @@
 
 mod attribute;
 mod original;
+#[cfg(test)]
+mod preserved;
 mod release;
 
 use std::fmt;
 
 use super::ratio::Ratio;
 
-pub use original::{flags_absent, preserved};
+pub use original::flags_absent;
+#[cfg(test)]
+pub use preserved::preserved;
 pub use release::{BucketTable, LocalColumn, LocalRelease};
 
 /// What every bucket of an attribute must satisfy.

@@ -10,9 +10,7 @@ pub use published::{Class, Published};
 pub(crate) use published::{NULL, Tally};
 pub use reasoning::{Answer, Minimum, eir_diverse, min_hitting_set};
 pub use requirement::{Requirement, Shortfall};
-pub use sensitivity::{
-    Attribute, Listed, Records, SensitiveColumn, SensitiveTable, Sensitivity, SensitivityAttained,
-    SensitivityShortfall, SensitivityViolation, check_sensitivity,
-};
-pub(crate) use sensitivity::{by_class, individuals, shown};
-pub use verdict::{Attained, Violation, diversity, verify};
+#[cfg(test)]
+pub(crate) use sensitivity::{Attribute, Records, by_class, individuals, shown};
+pub use sensitivity::{Listed, SensitiveColumn, SensitiveTable, Sensitivity, check_sensitivity};
+pub use verdict::{diversity, verify};

@@ -22,10 +22,8 @@ mod tree;
 pub(crate) use shares::{most_alike, most_related};
 pub(crate) use tree::Tree;
 
-pub use self::combinations::{CombinationRequirement, CombinationViolation, verify_combinations};
-pub use self::diversity::{
-    FingerprintRequirement, FingerprintViolation, FingerprintsAttained, verify_fingerprints,
-};
+pub use self::combinations::{CombinationRequirement, verify_combinations};
+pub use self::diversity::{FingerprintRequirement, FingerprintViolation, verify_fingerprints};
 pub use self::published::PublishedFingerprints;
 pub use self::tally::FingerprintTally;
 

@@ -6,6 +6,8 @@ use datafusion::arrow::array::{ArrayRef, ListBuilder, StringArray, StringBuilder
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::combinations::CombinationViolation;
+use super::diversity::FingerprintsAttained;
 use super::*;
 use crate::check::Ratio;
 

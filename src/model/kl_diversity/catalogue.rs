@@ -110,11 +110,6 @@ impl Catalogue {
         self.sets.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.sets.is_empty()
-    }
-
     /// The hierarchy.
     pub fn tree(&self) -> &Arc<Hierarchy> {
         &self.tree

@@ -51,8 +51,8 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::Shortfall;
     use super::super::example::{self, ratio, satisfies};
+    use super::super::requirement::Shortfall;
     use super::*;
 
     fn run(individuals: &Individuals, requirements: &Requirements) -> Result<Groups, DivideError> {

@@ -385,7 +385,7 @@ mod tests {
         published: &Published,
         prior: &Prior,
         requirements: &Requirements,
-    ) -> Result<check::AnatomyAttained, check::AnatomyViolation> {
+    ) -> Result<check::AnatomyAttained, check::anatomy::AnatomyViolation> {
         let columns = individuals.columns();
         let tables: Vec<_> = published
             .sub_tables
