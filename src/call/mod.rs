@@ -1,8 +1,8 @@
 //! The SQL surface: what a call says, and how it becomes a plan.
 //!
-//! A call reaches us on one of two roads. [`relation::AnonymizeRelationPlanner`] sees the raw SQL, so that
+//! A call reaches us on one of two roads. [`AnonymizeRelationPlanner`] sees the raw SQL, so that
 //! arguments can be named and the first one can be a relation; [`table_function`] serves hosts that know only ordinary
-//! table functions, with the arguments in a struct. Both read the same [`Argument`]s into the same
+//! table functions, with the arguments in a struct. Both read the same [`Argument`](value::Argument)s into the same
 //! [`Spec`](crate::Spec) and give the same plan.
 
 mod anonymize;

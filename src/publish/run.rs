@@ -31,7 +31,7 @@ use crate::system::{Form, INDIVIDUAL, SecretRule};
 ///
 /// ```
 /// use datafusion::prelude::*;
-/// use datafusion_anonymize::release::Publish;
+/// use datafusion_anonymize::publish::Publish;
 /// use datafusion_anonymize::register_all;
 ///
 /// # #[tokio::main(flavor = "multi_thread")]
