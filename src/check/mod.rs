@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Three things hold whatever the requirement: no pseudonym is NULL, an individual shows one tuple of
-//! quasi-identifiers only, and every individual has a sensitive value. Neither [`Attained`] nor [`Violation`]
+//! quasi-identifiers only, and every individual has a sensitive value. Neither `Attained` nor `Violation`
 //! ever holds a cell's value or a pseudonym.
 //!
 //! Where a sensitive value is NULL, the record counts as a record, and the NULL bounds like a value of its own

@@ -9,7 +9,7 @@
 //!            how many of a class have the same set of labels                                          M6
 //! ```
 //!
-//! Labels that do not occur in the hierarchy are a fault of form. Neither [`FingerprintsAttained`] nor
+//! Labels that do not occur in the hierarchy are a fault of form. Neither [`FingerprintsAttained`](diversity::FingerprintsAttained) nor
 //! [`FingerprintViolation`] ever holds a label, a cell or a pseudonym.
 
 mod combinations;
