@@ -73,10 +73,10 @@ pub mod internals {
     /// The independent judge.
     pub mod check {
         pub use crate::check::{
-            Anatomy, AnatomyBounds, AnatomyTable, Answer, BucketRule, BucketTable,
-            CombinationRequirement, FingerprintRequirement, Listed, LocalColumn, LocalRelease,
-            Published, PublishedFingerprints, Ratio, Requirement, SensitiveColumn, SensitiveTable,
-            Sensitivity, check_sensitivity, diversity, eir_diverse, flags_absent,
+            AnatomyBounds, AnatomyTable, Answer, BucketRule, BucketTable, ClassRequirement,
+            CombinationRequirement, FingerprintRequirement, Listed, LocalColumn, Ratio,
+            SensitiveColumn, SensitiveTable, Sensitivity, ShownBuckets, ShownClasses, ShownLabels,
+            ShownTables, check_sensitivity, diversity, eir_diverse, flags_absent,
             rows_out_of_order, verify, verify_anatomy, verify_combinations, verify_fingerprints,
             verify_local,
         };
@@ -97,9 +97,9 @@ pub mod internals {
     /// Groups and sub-tables of SLPPA.
     pub mod slppa {
         pub use crate::system::anatomy::slppa::{
-            Associations, DivideError, Division, DivisionStatistics, Groups, Individuals, MISSING,
-            Method, Prior, RelativeErrors, Requirements, Row, position_of_bytes, position_of_i64,
-            publish,
+            Associations, CodedIndividuals, DivideError, Division, DivisionStatistics, GroupBounds,
+            Groups, MISSING, Method, Prior, RelativeErrors, Row, position_of_bytes,
+            position_of_i64, publish,
         };
     }
 

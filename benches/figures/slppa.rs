@@ -12,8 +12,8 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
 use datafusion_anonymize::internals::algorithm::Cancel;
 use datafusion_anonymize::internals::slppa::{
-    Associations, DivideError, Division, DivisionStatistics, Groups, Individuals, MISSING, Method,
-    Prior, RelativeErrors, Requirements, Row, position_of_bytes, position_of_i64, publish,
+    Associations, CodedIndividuals, DivideError, Division, DivisionStatistics, GroupBounds, Groups,
+    MISSING, Method, Prior, RelativeErrors, Row, position_of_bytes, position_of_i64, publish,
 };
 use datafusion_anonymize::register_all;
 use rand::seq::SliceRandom;
@@ -103,10 +103,10 @@ const TABLE_7: Setting = Setting {
 };
 
 impl Setting {
-    fn requirements(self, method: Method) -> Requirements {
+    fn requirements(self, method: Method) -> GroupBounds {
         let bound = |text: &str| text.parse().expect("a decimal");
         let slppa = matches!(method, Method::Slppa | Method::SlppaSimilar);
-        Requirements {
+        GroupBounds {
             alpha: slppa.then(|| bound(self.alpha)),
             beta: bound(self.beta),
             gamma: (method != Method::Slicing).then(|| bound(self.gamma)),
@@ -117,7 +117,7 @@ impl Setting {
 
 /// A table, coded.
 struct Table {
-    individuals: Individuals,
+    individuals: CodedIndividuals,
     positions: Vec<Vec<u64>>,
 }
 
@@ -292,7 +292,7 @@ fn part(columns: &[ArrayRef], individuals: usize) -> Result<Table> {
     let sensitive = codes.pop().unwrap_or_default();
     positions.pop();
     Ok(Table {
-        individuals: Individuals::try_new(codes, sensitive).map_err(internal)?,
+        individuals: CodedIndividuals::try_new(codes, sensitive).map_err(internal)?,
         positions,
     })
 }

@@ -23,12 +23,12 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::measure::Measure;
+use self::measure::CutMeasure;
 use self::sweep::Sweeper;
 use super::cutting::{Cutting, cut_up};
 use super::judge::Judge;
 use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::model::{Model, Parameter, ParameterKind};
 use crate::table::{Block, QuasiIdentifier};
 
@@ -65,31 +65,31 @@ const TRIES: usize = 64;
 /// O(d² · n log n) for n individuals and d columns where cuts are even.
 #[derive(Debug, Clone)]
 pub struct BestCut {
-    measure: Measure,
-    crew: Option<Arc<Crew>>,
+    measure: CutMeasure,
+    threads: Option<Arc<Threads>>,
 }
 
 impl BestCut {
     /// By the loss of records (Wang 2018, Eqs. 11–15).
     pub fn records() -> Self {
         Self {
-            measure: Measure::Records,
-            crew: None,
+            measure: CutMeasure::Records,
+            threads: None,
         }
     }
 
     /// By the NCP of individuals (Gong et al. 2017, Eqs. 1–3).
     pub fn ncp() -> Self {
         Self {
-            measure: Measure::Individuals,
-            crew: None,
+            measure: CutMeasure::Individuals,
+            threads: None,
         }
     }
 
-    /// With the free threads of a crew, in which whoever calls has a seat already. The classes are the same.
-    pub fn with_crew(self, crew: Arc<Crew>) -> Self {
+    /// Uses free slots of `threads` beside the one that the caller holds. The classes are the same.
+    pub fn with_crew(self, threads: Arc<Threads>) -> Self {
         Self {
-            crew: Some(crew),
+            threads: Some(threads),
             ..self
         }
     }
@@ -106,10 +106,10 @@ impl Algorithm for BestCut {
         let everybody: Vec<u32> = (0..block.len() as u32).collect();
         let mut judge = Judge::new(block, model);
         if judge.accepts(&everybody) {
-            let crew = self.crew.as_deref();
-            let run = Run::new(block, model, self.measure, judge, crew);
+            let threads = self.threads.as_deref();
+            let run = Run::new(block, model, self.measure, judge, threads);
             return Ok(Classes {
-                classes: cut_up(run, crew, cancel)?,
+                classes: cut_up(run, threads, cancel)?,
                 ..Classes::default()
             });
         }
@@ -130,7 +130,7 @@ type Cut = (u64, u32, u32);
 struct Run<'a> {
     block: &'a Block,
     model: &'a dyn Model,
-    measure: Measure,
+    measure: CutMeasure,
     judge: Judge<'a>,
     sweeper: Sweeper<'a>,
     individuals: usize,
@@ -146,9 +146,9 @@ impl<'a> Run<'a> {
     fn new(
         block: &'a Block,
         model: &'a dyn Model,
-        measure: Measure,
+        measure: CutMeasure,
         judge: Judge<'a>,
-        crew: Option<&Crew>,
+        threads: Option<&Threads>,
     ) -> Self {
         let columns = block.quasi_identifiers().iter();
         let sorted = |column: &QuasiIdentifier| {
@@ -158,8 +158,8 @@ impl<'a> Run<'a> {
             }
             order
         };
-        let sorted = match crew {
-            Some(crew) => crew.each(columns.collect(), sorted),
+        let sorted = match threads {
+            Some(threads) => threads.each(columns.collect(), sorted),
             None => columns.map(sorted).collect(),
         };
         Self {

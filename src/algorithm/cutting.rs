@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Cancel, Cancelled};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 
 /// Parts of fewer individuals are not handed to another thread.
 const WORTH_HANDING_ON: usize = 2048;
@@ -23,15 +23,15 @@ pub(super) trait Cutting: Send + Sized {
     fn members(&self, class: Range<usize>) -> Vec<u32>;
 }
 
-/// The classes, in the order of their first members. They are the same with and without a crew, in which whoever calls has
-/// a seat already.
+/// The classes, in the order of their first members. With `threads`, of which the caller holds
+/// a slot, free slots are used; the classes are the same.
 pub(super) fn cut_up<C: Cutting>(
     whole: C,
-    crew: Option<&Crew>,
+    threads: Option<&Threads>,
     cancel: &Cancel,
 ) -> Result<Vec<Vec<u32>>, Cancelled> {
-    let parts = match crew {
-        Some(crew) => crew.all(vec![whole], |part, add| cut(part, Some(add), cancel)),
+    let parts = match threads {
+        Some(threads) => threads.all(vec![whole], |part, add| cut(part, Some(add), cancel)),
         None => vec![cut(whole, None, cancel)],
     };
     let mut classes = vec![];

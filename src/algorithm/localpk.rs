@@ -12,7 +12,7 @@
 //!
 //! Corrections to the printed algorithm are marked by their number in docs/theory/papers.md.
 
-mod company;
+mod borrowed;
 mod split;
 
 use std::cmp::Reverse;
@@ -39,7 +39,7 @@ pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
             name: "whole_children",
             kind: FLAG,
             required: false,
-            help: "1 to give those who are left company by whole children only: fewer classes",
+            help: "1 to unite those who are left with whole children only, never with some members of one: fewer classes",
         },
     ],
     whole_table: false,
@@ -53,7 +53,7 @@ pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
             },
             ways: match said("whole_children") {
                 true => &[Back::Children],
-                false => &[Back::Company, Back::Children],
+                false => &[Back::Borrow, Back::Children],
             },
         }))
     },
@@ -94,12 +94,12 @@ impl Default for Localpk {
 }
 
 impl Localpk {
-    /// The algorithm that forms the most classes: those who are left get company (P5), and the column in which the
+    /// The algorithm that forms the most classes: those who are left borrow members of other children (P5), and the column in which the
     /// fewest are left comes first (P7).
     pub fn new() -> Self {
         Self {
             first: First::FewestLeft,
-            ways: &[Back::Company, Back::Children],
+            ways: &[Back::Borrow, Back::Children],
         }
     }
 

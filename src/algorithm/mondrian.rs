@@ -28,7 +28,7 @@ use self::width::Ruler;
 use super::cutting::{Cutting, cut_up};
 use super::judge::Judge;
 use super::{Algorithm, AlgorithmEntry, Cancel, Cancelled, Classes, Danonyir};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::model::{Model, Parameter, ParameterKind};
 use crate::table::Block;
 
@@ -65,7 +65,7 @@ pub static ENTRY: AlgorithmEntry = AlgorithmEntry {
 #[derive(Debug, Clone, Default)]
 pub struct Mondrian {
     relaxed: bool,
-    crew: Option<Arc<Crew>>,
+    threads: Option<Arc<Threads>>,
 }
 
 impl Mondrian {
@@ -78,14 +78,14 @@ impl Mondrian {
     pub fn relaxed() -> Self {
         Self {
             relaxed: true,
-            crew: None,
+            threads: None,
         }
     }
 
-    /// With the free threads of a crew, in which whoever calls has a seat already. The classes are the same.
-    pub fn with_crew(self, crew: Arc<Crew>) -> Self {
+    /// Uses free slots of `threads` beside the one that the caller holds. The classes are the same.
+    pub fn with_crew(self, threads: Arc<Threads>) -> Self {
         Self {
-            crew: Some(crew),
+            threads: Some(threads),
             ..self
         }
     }
@@ -103,7 +103,7 @@ impl Algorithm for Mondrian {
         let mut run = Run::new(self.relaxed, block, model, everybody);
         if run.judge.accepts(&run.order) {
             return Ok(Classes {
-                classes: cut_up(run, self.crew.as_deref(), cancel)?,
+                classes: cut_up(run, self.threads.as_deref(), cancel)?,
                 ..Classes::default()
             });
         }

@@ -6,7 +6,7 @@ use datafusion::common::{DataFusionError, Result};
 
 use super::source::hierarchy::read_map;
 use super::source::{Load, categories};
-use super::value::Argument;
+use super::value::ArgumentValue;
 use crate::algorithm::ALGORITHMS;
 use crate::spec::{BlockSize, Choice, GivenDomain, Spec};
 use crate::system::{ANATOMY_ARGUMENTS, FUNCTIONS, Form, NOT_FOR_ANATOMY};
@@ -21,7 +21,7 @@ pub struct ArgumentEntry {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    read: fn(Spec, &Argument, &mut dyn Load) -> Result<Spec, Refusal>,
+    read: fn(Spec, &ArgumentValue, &mut dyn Load) -> Result<Spec, Refusal>,
 }
 
 /// Why a value does not fit.
@@ -49,7 +49,7 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
         name: "one_row_per_individual",
         help: "true instead of an id where each record is another individual (default: false)",
         read: |spec, value, _| match value {
-            Argument::Boolean(one_row) => Ok(spec.with_one_row_per_individual(*one_row)),
+            ArgumentValue::Boolean(one_row) => Ok(spec.with_one_row_per_individual(*one_row)),
             _ => Err("must be true or false".into()),
         },
     },
@@ -123,7 +123,7 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
         name: "normalize",
         help: "count sensitive values that differ only in case, spacing or Unicode form as one (default: false)",
         read: |spec, value, _| match value {
-            Argument::Boolean(normalize) => Ok(spec.with_normalize(*normalize)),
+            ArgumentValue::Boolean(normalize) => Ok(spec.with_normalize(*normalize)),
             _ => Err("must be true or false".into()),
         },
     },
@@ -131,7 +131,7 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
         name: "seed",
         help: "makes the release reproducible by whoever knows the seed (default: random)",
         read: |spec, value, _| match value {
-            Argument::Number(seed) | Argument::Text(seed) => Ok(spec.with_seed(seed)),
+            ArgumentValue::Number(seed) | ArgumentValue::Text(seed) => Ok(spec.with_seed(seed)),
             _ => Err("must be a number or a string".into()),
         },
     },
@@ -147,11 +147,11 @@ static FINGERPRINT_ARGUMENTS: &[ArgumentEntry] = &[ArgumentEntry {
 /// Reads the arguments of a call, all but the input.
 pub(super) fn read(
     function: &str,
-    arguments: &[(String, Argument)],
+    arguments: &[(String, ArgumentValue)],
     load: &mut dyn Load,
 ) -> Result<Spec> {
     let mut spec = Spec::new(function);
-    let twice = |(i, (name, _)): &(usize, &(String, Argument))| {
+    let twice = |(i, (name, _)): &(usize, &(String, ArgumentValue))| {
         arguments[..*i].iter().any(|(earlier, _)| earlier == name)
     };
     if let Some((_, (name, _))) = arguments.iter().enumerate().find(twice) {
@@ -243,28 +243,28 @@ fn unknown(function: &str, name: &str) -> DataFusionError {
     )
 }
 
-fn column(value: &Argument) -> Result<String, Refusal> {
+fn column(value: &ArgumentValue) -> Result<String, Refusal> {
     let name = value.text().filter(|name| !name.is_empty());
     name.map(str::to_owned)
         .ok_or_else(|| "must be the name of one column".into())
 }
 
-fn columns(value: &Argument) -> Result<Vec<String>, Refusal> {
+fn columns(value: &ArgumentValue) -> Result<Vec<String>, Refusal> {
     value
         .names()
         .ok_or_else(|| "must be a list of column names".into())
 }
 
-fn choice<C: Choice>(value: &Argument) -> Result<C, Refusal> {
+fn choice<C: Choice>(value: &ArgumentValue) -> Result<C, Refusal> {
     value.text().and_then(C::named).ok_or_else(|| {
         let names: Vec<_> = C::ALTERNATIVES.iter().map(|(name, _)| *name).collect();
         format!("must be one of '{}'", names.join("', '")).into()
     })
 }
 
-fn read_block(spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Refusal> {
+fn read_block(spec: Spec, value: &ArgumentValue, _: &mut dyn Load) -> Result<Spec, Refusal> {
     let size = match value {
-        Argument::Number(digits) => digits
+        ArgumentValue::Number(digits) => digits
             .parse()
             .ok()
             .filter(|n| *n > 0)
@@ -277,11 +277,11 @@ fn read_block(spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Re
     Ok(spec.with_block(block))
 }
 
-fn read_division(spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
+fn read_division(spec: Spec, value: &ArgumentValue) -> Result<Spec, Refusal> {
     let tables = match value {
-        Argument::List(tables) => tables
+        ArgumentValue::List(tables) => tables
             .iter()
-            .map(Argument::names)
+            .map(ArgumentValue::names)
             .collect::<Option<Vec<_>>>(),
         _ => None,
     };
@@ -293,7 +293,7 @@ fn read_division(spec: Spec, value: &Argument) -> Result<Spec, Refusal> {
 
 fn read_hierarchies(
     mut spec: Spec,
-    value: &Argument,
+    value: &ArgumentValue,
     load: &mut dyn Load,
 ) -> Result<Spec, Refusal> {
     for (column, levels) in read_map(value, load).map_err(Refusal::Reason)? {
@@ -303,22 +303,26 @@ fn read_hierarchies(
 }
 
 /// The categories of the sensitive column, or a map from sensitive columns to theirs.
-fn read_categories(spec: Spec, value: &Argument, load: &mut dyn Load) -> Result<Spec, Refusal> {
+fn read_categories(
+    spec: Spec,
+    value: &ArgumentValue,
+    load: &mut dyn Load,
+) -> Result<Spec, Refusal> {
     let read = categories::read_each(value, spec.sensitive(), load).map_err(Refusal::Reason)?;
     let with = |spec: Spec, (column, categories)| spec.with_categories(column, categories);
     Ok(read.into_iter().fold(spec, with))
 }
 
-fn read_domains(mut spec: Spec, value: &Argument, _: &mut dyn Load) -> Result<Spec, Refusal> {
+fn read_domains(mut spec: Spec, value: &ArgumentValue, _: &mut dyn Load) -> Result<Spec, Refusal> {
     const SHAPE: &str = "must map columns to [smallest, largest] or to the list of their values";
-    let Argument::Map(entries) = value else {
+    let ArgumentValue::Map(entries) = value else {
         return Err(SHAPE.into());
     };
     for (column, value) in entries {
-        let Argument::List(items) = value else {
+        let ArgumentValue::List(items) = value else {
             return Err(SHAPE.into());
         };
-        let texts: Option<Vec<String>> = items.iter().map(Argument::plain).collect();
+        let texts: Option<Vec<String>> = items.iter().map(ArgumentValue::plain).collect();
         let texts = texts.filter(|t| !t.is_empty()).ok_or(SHAPE)?;
         // [a, b] may be a range or two values: the column's kind decides when the input is known.
         spec = spec.with_domain(column, GivenDomain::Values(texts));

@@ -2,7 +2,7 @@
 //!
 //! A call reaches us on one of two roads. [`AnonymizeRelationPlanner`] sees the raw SQL, so that
 //! arguments can be named and the first one can be a relation; [`table_function`] serves hosts that know only ordinary
-//! table functions, with the arguments in a struct. Both read the same [`Argument`](value::Argument)s into the same
+//! table functions, with the arguments in a struct. Both read the same [`ArgumentValue`](value::ArgumentValue)s into the same
 //! [`Spec`](crate::Spec) and give the same plan.
 
 mod anonymize;

@@ -3,7 +3,7 @@
 use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 
-use super::value::Argument;
+use super::value::ArgumentValue;
 use crate::error;
 use crate::publish::PublishNode;
 
@@ -11,8 +11,8 @@ use crate::publish::PublishNode;
 pub(super) const NAME: &str = "publish";
 
 /// The plan of a call.
-pub(super) fn plan(target: &Argument, release: LogicalPlan) -> Result<LogicalPlan> {
-    let Argument::Text(target) = target else {
+pub(super) fn plan(target: &ArgumentValue, release: LogicalPlan) -> Result<LogicalPlan> {
+    let ArgumentValue::Text(target) = target else {
         return Err(error::argument(
             NAME,
             "target",

@@ -5,7 +5,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::sample_patients;
-use super::value::Argument;
+use super::value::ArgumentValue;
 use crate::error;
 
 /// The function's name.
@@ -14,7 +14,10 @@ pub(super) const NAME: &str = "sample_patients";
 const PARAMETERS: [(&str, u64); 2] = [("individuals", 1_000), ("seed", 1)];
 
 /// Plans a call with unnamed and named arguments.
-pub(super) fn plan(unnamed: &[Argument], named: &[(String, Argument)]) -> Result<LogicalPlan> {
+pub(super) fn plan(
+    unnamed: &[ArgumentValue],
+    named: &[(String, ArgumentValue)],
+) -> Result<LogicalPlan> {
     let mut values = PARAMETERS.map(|(_, default)| default);
     if unnamed.len() > values.len() {
         return Err(error::call(NAME, "takes individuals and seed, no more"));
@@ -22,7 +25,7 @@ pub(super) fn plan(unnamed: &[Argument], named: &[(String, Argument)]) -> Result
     let positions = unnamed.iter().enumerate().map(Ok);
     let names = named
         .iter()
-        .map(|(name, value)| -> Result<(usize, &Argument)> {
+        .map(|(name, value)| -> Result<(usize, &ArgumentValue)> {
             let known = PARAMETERS.iter().position(|(p, _)| p == name);
             let position = known.ok_or_else(|| {
                 let nearest = error::did_you_mean(name, PARAMETERS.map(|(p, _)| p));
@@ -38,7 +41,7 @@ pub(super) fn plan(unnamed: &[Argument], named: &[(String, Argument)]) -> Result
     for argument in positions.chain(names) {
         let (position, value) = argument?;
         values[position] = match value {
-            Argument::Number(digits) => digits.parse().ok(),
+            ArgumentValue::Number(digits) => digits.parse().ok(),
             _ => None,
         }
         .ok_or_else(|| {

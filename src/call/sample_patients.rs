@@ -170,7 +170,7 @@ impl PartitionStream for Partition {
                 return None;
             }
             let population = Population::shared();
-            let mut rows = Rows::with_capacity(target.max(MAX_DIAGNOSES));
+            let mut rows = PatientRows::with_capacity(target.max(MAX_DIAGNOSES));
             while rows.len() == 0 || rows.len() + MAX_DIAGNOSES <= target {
                 let Some(number) = numbers.next() else { break };
                 rows.append(
@@ -189,7 +189,7 @@ impl PartitionStream for Partition {
 }
 
 /// The columns of a batch in the making.
-struct Rows {
+struct PatientRows {
     patient_id: StringViewBuilder,
     birth_month: Int32Builder,
     birth_year: Int32Builder,
@@ -204,7 +204,7 @@ struct Rows {
     diagnosis: StringViewBuilder,
 }
 
-impl Rows {
+impl PatientRows {
     fn with_capacity(rows: usize) -> Self {
         let text = || StringViewBuilder::with_capacity(rows);
         let number = || Int32Builder::with_capacity(rows);

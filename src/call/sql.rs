@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::source::input::INPUT_FUNCTION;
 use super::source::{PlanningLoad, hierarchy};
-use super::value::Argument;
+use super::value::ArgumentValue;
 use super::{anonymize, publish, sample};
 use crate::error;
 use crate::measure::sql::{MeasureCall, MeasureEntry, audits};
@@ -105,7 +105,7 @@ struct Call {
     unnamed: Vec<SqlExpr>,
     /// Relations that were given by name.
     relations: Vec<(String, SqlExpr)>,
-    named: Vec<(String, Argument)>,
+    named: Vec<(String, ArgumentValue)>,
 }
 
 impl Call {
@@ -167,7 +167,7 @@ impl Call {
         &self,
         function: &str,
         context: &mut dyn RelationPlannerContext,
-    ) -> Result<Vec<Argument>> {
+    ) -> Result<Vec<ArgumentValue>> {
         let read = |value| constant(function, "an argument", value, context);
         self.unnamed.iter().map(read).collect()
     }
@@ -185,8 +185,8 @@ impl Call {
             ));
         };
         if self.named.is_empty() {
-            let name = Argument::from_sql(&input, context);
-            let name = name.as_ref().and_then(Argument::text);
+            let name = ArgumentValue::from_sql(&input, context);
+            let name = name.as_ref().and_then(ArgumentValue::text);
             let name = name.ok_or_else(|| {
                 error::call(
                     hierarchy::NAME,
@@ -262,8 +262,8 @@ impl Call {
             }
         };
         if let Some(options) = unnamed.next() {
-            match Argument::from_sql(&options, context) {
-                Some(Argument::Map(entries)) if self.named.is_empty() => self.named = entries,
+            match ArgumentValue::from_sql(&options, context) {
+                Some(ArgumentValue::Map(entries)) if self.named.is_empty() => self.named = entries,
                 _ => {
                     return Err(error::call(
                         function,
@@ -291,8 +291,8 @@ pub(super) fn constant(
     name: &str,
     value: &SqlExpr,
     context: &mut dyn RelationPlannerContext,
-) -> Result<Argument> {
-    Argument::from_sql(value, context).ok_or_else(|| {
+) -> Result<ArgumentValue> {
+    ArgumentValue::from_sql(value, context).ok_or_else(|| {
         error::argument(
             function,
             name,

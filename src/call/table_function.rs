@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
 use super::anonymize;
 use super::source::{SessionLoad, input};
-use super::value::Argument;
+use super::value::ArgumentValue;
 use crate::error;
 use crate::pipeline::{AnonymizeNode, coerced};
 
@@ -43,9 +43,12 @@ impl TableFunctionImpl for AnonymizeTableFunction {
         let [table, options] = args.exprs() else {
             return Err(usage());
         };
-        let table = Argument::from_expr(table);
-        let table = table.as_ref().and_then(Argument::text).ok_or_else(usage)?;
-        let Some(Argument::Map(options)) = Argument::from_expr(options) else {
+        let table = ArgumentValue::from_expr(table);
+        let table = table
+            .as_ref()
+            .and_then(ArgumentValue::text)
+            .ok_or_else(usage)?;
+        let Some(ArgumentValue::Map(options)) = ArgumentValue::from_expr(options) else {
             return Err(usage());
         };
         let state = args

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The value of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Argument {
+pub enum ArgumentValue {
     /// A quoted string.
     Text(String),
     /// An identifier, normalized as the session does.
@@ -19,29 +19,29 @@ pub enum Argument {
     /// NULL.
     Null,
     /// `[a, b]` or `(a, b)`.
-    List(Vec<Argument>),
+    List(Vec<ArgumentValue>),
     /// `{a: 1, b: 2}`.
-    Map(Vec<(String, Argument)>),
+    Map(Vec<(String, ArgumentValue)>),
 }
 
-impl Argument {
+impl ArgumentValue {
     /// What kind of value this is, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
-            Argument::Text(_) => "a string",
-            Argument::Name(_) => "a name",
-            Argument::Number(_) => "a number",
-            Argument::Boolean(_) => "a boolean",
-            Argument::Null => "NULL",
-            Argument::List(_) => "a list",
-            Argument::Map(_) => "a map",
+            ArgumentValue::Text(_) => "a string",
+            ArgumentValue::Name(_) => "a name",
+            ArgumentValue::Number(_) => "a number",
+            ArgumentValue::Boolean(_) => "a boolean",
+            ArgumentValue::Null => "NULL",
+            ArgumentValue::List(_) => "a list",
+            ArgumentValue::Map(_) => "a map",
         }
     }
 
     /// A name or string.
     pub fn text(&self) -> Option<&str> {
         match self {
-            Argument::Text(text) | Argument::Name(text) => Some(text),
+            ArgumentValue::Text(text) | ArgumentValue::Name(text) => Some(text),
             _ => None,
         }
     }
@@ -49,12 +49,14 @@ impl Argument {
     /// One name or a list of names; a string may hold several, separated by commas.
     pub fn names(&self) -> Option<Vec<String>> {
         match self {
-            Argument::Name(name) => Some(vec![name.clone()]),
-            Argument::Text(text) => {
+            ArgumentValue::Name(name) => Some(vec![name.clone()]),
+            ArgumentValue::Text(text) => {
                 let names = text.split(',').map(str::trim).filter(|n| !n.is_empty());
                 Some(names.map(str::to_owned).collect())
             }
-            Argument::List(items) => items.iter().map(|i| i.text().map(str::to_owned)).collect(),
+            ArgumentValue::List(items) => {
+                items.iter().map(|i| i.text().map(str::to_owned)).collect()
+            }
             _ => None,
         }
     }
@@ -62,22 +64,24 @@ impl Argument {
     /// A plain value as it was written: a number, string, name or boolean.
     pub fn plain(&self) -> Option<String> {
         match self {
-            Argument::Text(s) | Argument::Name(s) | Argument::Number(s) => Some(s.clone()),
-            Argument::Boolean(b) => Some(b.to_string()),
+            ArgumentValue::Text(s) | ArgumentValue::Name(s) | ArgumentValue::Number(s) => {
+                Some(s.clone())
+            }
+            ArgumentValue::Boolean(b) => Some(b.to_string()),
             _ => None,
         }
     }
 }
 
 /// Arguments come from the query, not from cells, so they may be shown.
-impl fmt::Display for Argument {
+impl fmt::Display for ArgumentValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Argument::Text(text) => write!(f, "'{text}'"),
-            Argument::Name(text) | Argument::Number(text) => f.write_str(text),
-            Argument::Boolean(b) => write!(f, "{b}"),
-            Argument::Null => f.write_str("NULL"),
-            Argument::List(_) | Argument::Map(_) => f.write_str(self.kind()),
+            ArgumentValue::Text(text) => write!(f, "'{text}'"),
+            ArgumentValue::Name(text) | ArgumentValue::Number(text) => f.write_str(text),
+            ArgumentValue::Boolean(b) => write!(f, "{b}"),
+            ArgumentValue::Null => f.write_str("NULL"),
+            ArgumentValue::List(_) | ArgumentValue::Map(_) => f.write_str(self.kind()),
         }
     }
 }

@@ -31,19 +31,19 @@ mod spelling;
 pub(crate) use codes::invalid;
 
 pub use anatomy::{
-    Anatomy, AnatomyAttained, AnatomyBounds, AnatomyTable, rows_out_of_order, verify_anatomy,
+    AnatomyAttained, AnatomyBounds, AnatomyTable, ShownTables, rows_out_of_order, verify_anatomy,
 };
 pub use buckets::{
-    BucketRule, BucketTable, LocalColumn, LocalRelease, flags_absent, largest_distance,
+    BucketRule, BucketTable, LocalColumn, ShownBuckets, flags_absent, largest_distance,
     verify_groups, verify_local,
 };
 pub use classes::{
-    Answer, Class, Listed, Minimum, Published, Requirement, SensitiveColumn, SensitiveTable,
-    Sensitivity, check_sensitivity, diversity, eir_diverse, verify,
+    Answer, Class, ClassRequirement, Listed, Minimum, SensitiveColumn, SensitiveTable, Sensitivity,
+    ShownClasses, check_sensitivity, diversity, eir_diverse, verify,
 };
 pub use codes::comparable_rows;
 pub use fingerprints::{
-    CombinationRequirement, FingerprintRequirement, FingerprintTally, PublishedFingerprints,
+    CombinationRequirement, FingerprintRequirement, FingerprintTally, ShownLabels,
     verify_combinations, verify_fingerprints,
 };
 pub use ratio::Ratio;

@@ -17,7 +17,7 @@ const ADVICE: &str = "a block does not fit into the memory that is left; smaller
 /// on the others being read, as the engine's own operators do. If all others wait already, it must give back what it holds; who
 /// holds nothing then is told that memory is exhausted.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct SharedMemory {
     partitions: Mutex<Partitions>,
     freed: Notify,
 }
@@ -39,16 +39,16 @@ pub(crate) enum Grown {
     OthersWait,
 }
 
-/// One partition in the room, until it is dropped.
+/// One partition that shares the memory, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Guest {
-    room: Arc<Room>,
+pub(crate) struct PartitionMemory {
+    shared: Arc<SharedMemory>,
     reservation: MemoryReservation,
 }
 
 /// A partition that waits.
 struct Waiting<'a> {
-    room: &'a Room,
+    shared: &'a SharedMemory,
     since: u64,
 }
 
@@ -59,12 +59,12 @@ impl Partitions {
     }
 }
 
-impl Room {
+impl SharedMemory {
     /// A partition begins, with nothing reserved yet.
-    pub fn enter(self: &Arc<Self>, reservation: MemoryReservation) -> Guest {
+    pub fn enter(self: &Arc<Self>, reservation: MemoryReservation) -> PartitionMemory {
         self.partitions.lock().going_on += 1;
-        Guest {
-            room: Arc::clone(self),
+        PartitionMemory {
+            shared: Arc::clone(self),
             reservation,
         }
     }
@@ -77,15 +77,15 @@ impl Room {
     }
 }
 
-impl Guest {
+impl PartitionMemory {
     /// Reserves more, if need be when others have given some back. Who holds nothing gets it, sooner or later, or the error.
     pub async fn grow(&self, bytes: usize) -> Result<Grown> {
         loop {
-            let mut freed = pin!(self.room.freed.notified());
+            let mut freed = pin!(self.shared.freed.notified());
             // From here on nothing is missed.
             freed.as_mut().enable();
             let waiting = {
-                let mut partitions = self.room.partitions.lock();
+                let mut partitions = self.shared.partitions.lock();
                 match self.reservation.try_grow(bytes) {
                     Ok(()) => return Ok(Grown::Yes),
                     Err(_) if partitions.would_stop() && self.reservation.size() > 0 => {
@@ -98,7 +98,7 @@ impl Guest {
                         partitions.going_on -= 1;
                         partitions.waiting += 1;
                         Waiting {
-                            room: &self.room,
+                            shared: &self.shared,
                             since: partitions.turn,
                         }
                     }
@@ -111,25 +111,25 @@ impl Guest {
 
     /// Gives back what is more than so many bytes.
     pub fn shrink_to(&self, bytes: usize) {
-        let mut partitions = self.room.partitions.lock();
+        let mut partitions = self.shared.partitions.lock();
         let more = self.reservation.size().saturating_sub(bytes);
         self.reservation.shrink(more);
-        self.room.wake(&mut partitions);
+        self.shared.wake(&mut partitions);
     }
 }
 
-impl Drop for Guest {
+impl Drop for PartitionMemory {
     fn drop(&mut self) {
-        let mut partitions = self.room.partitions.lock();
+        let mut partitions = self.shared.partitions.lock();
         self.reservation.free();
         partitions.going_on -= 1;
-        self.room.wake(&mut partitions);
+        self.shared.wake(&mut partitions);
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let mut partitions = self.room.partitions.lock();
+        let mut partitions = self.shared.partitions.lock();
         // Otherwise it was woken.
         if partitions.turn == self.since {
             partitions.waiting -= 1;
@@ -151,15 +151,15 @@ mod tests {
         Arc::new(GreedyMemoryPool::new(bytes))
     }
 
-    fn guests<const N: usize>(pool: &Arc<dyn MemoryPool>) -> [Guest; N] {
-        let room = Arc::new(Room::default());
-        [(); N].map(|()| room.enter(MemoryConsumer::new("block").register(pool)))
+    fn partitions<const N: usize>(pool: &Arc<dyn MemoryPool>) -> [PartitionMemory; N] {
+        let shared = Arc::new(SharedMemory::default());
+        [(); N].map(|()| shared.enter(MemoryConsumer::new("block").register(pool)))
     }
 
     #[tokio::test]
     async fn who_finds_no_memory_waits_for_who_goes_on() {
         let pool = pool(100);
-        let [a, b] = guests(&pool);
+        let [a, b] = partitions(&pool);
         a.grow(80).await.unwrap();
         b.grow(20).await.unwrap();
         let mut waits = Box::pin(b.grow(60));
@@ -178,9 +178,9 @@ mod tests {
     #[tokio::test]
     async fn the_last_that_goes_on_is_told() {
         let pool = pool(100);
-        let [a, b, c] = guests(&pool);
-        for guest in [&a, &b, &c] {
-            guest.grow(30).await.unwrap();
+        let [a, b, c] = partitions(&pool);
+        for partition in [&a, &b, &c] {
+            partition.grow(30).await.unwrap();
         }
         let mut first = Box::pin(a.grow(20));
         let mut second = Box::pin(b.grow(20));
@@ -189,7 +189,7 @@ mod tests {
         // Nobody would be left to give something back.
         let told = c.grow(20).now_or_never().unwrap();
         assert_eq!(told.unwrap(), Grown::OthersWait);
-        // So it does; there is room for both now.
+        // So it does; there is memory for both now.
         c.shrink_to(0);
         first.as_mut().now_or_never().unwrap().unwrap();
         second.as_mut().now_or_never().unwrap().unwrap();
@@ -205,11 +205,11 @@ mod tests {
     #[tokio::test]
     async fn who_stops_waiting_counts_again() {
         let pool = pool(100);
-        let [a, b] = guests(&pool);
+        let [a, b] = partitions(&pool);
         a.grow(90).await.unwrap();
         assert!(b.grow(20).now_or_never().is_none());
         let partitions = || {
-            let partitions = a.room.partitions.lock();
+            let partitions = a.shared.partitions.lock();
             (partitions.going_on, partitions.waiting)
         };
         assert_eq!(partitions(), (2, 0));
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(partitions(), (2, 0));
         drop(waits);
         assert_eq!(partitions(), (2, 0));
-        let last = Arc::clone(&a.room);
+        let last = Arc::clone(&a.shared);
         drop((a, b));
         assert_eq!(last.partitions.lock().going_on, 0);
     }
@@ -230,15 +230,15 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn blocks_as_large_as_the_pool_take_turns() {
         let pool = pool(100);
-        let guests: [Guest; 8] = guests(&pool);
-        let tasks = guests.into_iter().map(|guest| {
+        let partitions: [PartitionMemory; 8] = partitions(&pool);
+        let tasks = partitions.into_iter().map(|partition| {
             tokio::spawn(async move {
                 for _ in 0..50 {
-                    guest.grow(10).await?;
+                    partition.grow(10).await?;
                     // All eight read; 20 are left for one of them at a time.
-                    assert_eq!(guest.grow(20).await?, Grown::Yes);
+                    assert_eq!(partition.grow(20).await?, Grown::Yes);
                     tokio::time::sleep(Duration::from_micros(50)).await;
-                    guest.shrink_to(0);
+                    partition.shrink_to(0);
                 }
                 Ok::<_, datafusion::common::DataFusionError>(())
             })

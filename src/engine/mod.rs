@@ -6,10 +6,10 @@ mod order;
 mod partition;
 pub(crate) mod threads;
 
-pub(crate) use memory::{Grown, Guest, Room};
+pub(crate) use memory::{Grown, PartitionMemory, SharedMemory};
 pub(crate) use operator::{
     ascending, ascending_by, collect, column, first_only, only_child, others_whole, properties,
     show, sliced_size,
 };
 pub use order::OrderExec;
-pub(crate) use partition::Deal;
+pub(crate) use partition::BlockPartitioning;

@@ -19,7 +19,7 @@ use datafusion::physical_plan::repartition::BatchPartitioner;
 /// other machines. A shuffle to another number of partitions deals less evenly, and is right as well: all records of a block
 /// have one key.
 #[derive(Debug, Clone)]
-pub(crate) struct Deal {
+pub(crate) struct BlockPartitioning {
     partitions: usize,
     /// The value that is shuffled to each partition; none if the block's number has to do.
     values: Arc<[u32]>,
@@ -29,7 +29,7 @@ pub(crate) struct Deal {
 const TRIED: u32 = 4_096;
 const TRIES: u32 = 64;
 
-impl Deal {
+impl BlockPartitioning {
     /// To so many partitions.
     pub(crate) fn new(partitions: usize) -> Result<Self> {
         let values = match partitions {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn every_partition_gets_as_many_blocks_as_the_others() {
         for partitions in [1, 2, 3, 7, 8, 64, 300] {
-            let key = Deal::new(partitions).unwrap();
+            let key = BlockPartitioning::new(partitions).unwrap();
             let key = key.key(Arc::new(Column::new("block", 0))).unwrap();
             let mut shuffle =
                 BatchPartitioner::new_hash_partitioner(vec![key], partitions, Time::default())

@@ -1,4 +1,4 @@
-//! Threads that all work on blocks of one operator shares.
+//! The threads that the partitions of one operator share.
 //!
 //! Blocks are the unit of parallel work; where there are fewer of them than threads, the work on one is divided here.
 
@@ -9,38 +9,38 @@ use std::thread::{self, Scope, scope};
 
 use parking_lot::{Condvar, Mutex};
 
-/// So many threads for all who work at the same time. Who works has a seat; who could use another thread takes a free
-/// seat for it, if there is one. What is computed never depends on it.
+/// A number of threads that all workers of an operator share. A worker takes one slot, and one more for each further
+/// thread that it uses, as long as slots are free. Results never depend on how many were.
 #[derive(Debug)]
-pub struct Crew {
-    seats: usize,
+pub struct Threads {
+    slots: usize,
     taken: AtomicUsize,
 }
 
-impl Crew {
-    /// With so many seats.
-    pub fn new(seats: usize) -> Self {
+impl Threads {
+    /// With so many slots.
+    pub fn new(slots: usize) -> Self {
         Self {
-            seats,
+            slots,
             taken: AtomicUsize::new(0),
         }
     }
 
-    /// A seat for work that is done in any case, also if none is free.
-    pub fn take(&self) -> Seat<'_> {
+    /// A slot for work that is done in any case, also if none is free.
+    pub fn take(&self) -> ThreadSlot<'_> {
         self.taken.fetch_add(1, Ordering::Relaxed);
-        Seat(self)
+        ThreadSlot(self)
     }
 
-    /// A free seat.
-    pub fn take_free(&self) -> Option<Seat<'_>> {
-        let one_more = |taken| (taken < self.seats).then_some(taken + 1);
+    /// A free slot.
+    pub fn take_free(&self) -> Option<ThreadSlot<'_>> {
+        let one_more = |taken| (taken < self.slots).then_some(taken + 1);
         let order = Ordering::Relaxed;
         let taken = self.taken.fetch_update(order, order, one_more);
-        taken.is_ok().then(|| Seat(self))
+        taken.is_ok().then(|| ThreadSlot(self))
     }
 
-    /// The results of `work` for each item, in the order of the items, by the thread that calls and by those whose seats
+    /// The results of `work` for each item, in the order of the items, by the thread that calls and by those whose slots
     /// are or become free. Items are begun in their order, so the largest should come first.
     pub fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
         let items = items.into_iter().enumerate().collect();
@@ -56,7 +56,7 @@ impl Crew {
         work: impl Fn(T, &dyn Fn(T)) -> R + Sync,
     ) -> Vec<R> {
         let shared = Shared {
-            crew: self,
+            threads: self,
             state: Mutex::new(State {
                 waiting: items.into(),
                 working: 0,
@@ -72,11 +72,11 @@ impl Crew {
     }
 }
 
-/// A thread of a crew that works; free again when dropped.
+/// The place of one working thread; free again when dropped.
 #[derive(Debug)]
-pub struct Seat<'a>(&'a Crew);
+pub struct ThreadSlot<'a>(&'a Threads);
 
-impl Drop for Seat<'_> {
+impl Drop for ThreadSlot<'_> {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
@@ -84,7 +84,7 @@ impl Drop for Seat<'_> {
 
 /// Items that several threads work on.
 struct Shared<'a, T, R, W> {
-    crew: &'a Crew,
+    threads: &'a Threads,
     state: Mutex<State<T, R>>,
     /// There is a new item, or nobody works any more.
     changed: Condvar,
@@ -140,9 +140,9 @@ where
     /// Calls somebody who is free, if an item waits.
     fn call<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let waits = !self.state.lock().waiting.is_empty();
-        if waits && let Some(seat) = self.crew.take_free() {
+        if waits && let Some(slot) = self.threads.take_free() {
             scope.spawn(move || {
-                let _seat = seat;
+                let _seat = slot;
                 self.help(scope, false);
             });
         }
@@ -155,45 +155,45 @@ mod tests {
 
     #[test]
     fn seats_are_never_more_than_there_are() {
-        let crew = Crew::new(3);
-        let block = crew.take();
-        let (first, second) = (crew.take_free(), crew.take_free());
-        assert!(first.is_some() && second.is_some() && crew.take_free().is_none());
+        let threads = Threads::new(3);
+        let block = threads.take();
+        let (first, second) = (threads.take_free(), threads.take_free());
+        assert!(first.is_some() && second.is_some() && threads.take_free().is_none());
         // A second block starts in any case; one thread less is left.
-        let other = crew.take();
+        let other = threads.take();
         drop(first);
-        assert!(crew.take_free().is_none());
+        assert!(threads.take_free().is_none());
         drop(other);
-        assert!(crew.take_free().is_some());
+        assert!(threads.take_free().is_some());
         drop((block, second));
-        assert_eq!(crew.taken.load(Ordering::Relaxed), 0);
+        assert_eq!(threads.taken.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn results_keep_the_order_of_their_items() {
-        for seats in [1, 2, 8] {
+        for slots in [1, 2, 8] {
             for items in [0, 1, 2, 1000] {
-                let crew = Crew::new(seats);
-                let _seat = crew.take();
+                let threads = Threads::new(slots);
+                let _seat = threads.take();
                 let most = AtomicUsize::new(0);
-                let squares = crew.each((0..items).collect(), |item: u64| {
-                    most.fetch_max(crew.taken.load(Ordering::Relaxed), Ordering::Relaxed);
+                let squares = threads.each((0..items).collect(), |item: u64| {
+                    most.fetch_max(threads.taken.load(Ordering::Relaxed), Ordering::Relaxed);
                     item * item
                 });
                 let expected: Vec<u64> = (0..items).map(|item| item * item).collect();
                 assert_eq!(squares, expected);
-                assert!(most.into_inner() <= seats);
-                assert_eq!(crew.taken.load(Ordering::Relaxed), 1);
+                assert!(most.into_inner() <= slots);
+                assert_eq!(threads.taken.load(Ordering::Relaxed), 1);
             }
         }
     }
 
     #[test]
     fn a_seat_that_becomes_free_is_taken() {
-        let crew = Crew::new(2);
-        let _seat = crew.take();
-        let other = Mutex::new(Some(crew.take()));
-        let threads = crew.each((0..100).collect(), |item: u64| {
+        let threads = Threads::new(2);
+        let _seat = threads.take();
+        let other = Mutex::new(Some(threads.take()));
+        let threads = threads.each((0..100).collect(), |item: u64| {
             if item == 3 {
                 drop(other.lock().take());
             }
@@ -207,10 +207,10 @@ mod tests {
     /// Every number up to `n` is halved until it is 1.
     #[test]
     fn what_is_added_is_done() {
-        for seats in [1, 2, 8] {
-            let crew = Crew::new(seats);
-            let _seat = crew.take();
-            let mut seen = crew.all(vec![1_000u64], |n, add| {
+        for slots in [1, 2, 8] {
+            let threads = Threads::new(slots);
+            let _seat = threads.take();
+            let mut seen = threads.all(vec![1_000u64], |n, add| {
                 if n > 1 {
                     add(n / 2);
                     add(n - n / 2);
@@ -220,14 +220,14 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen.iter().filter(|n| **n == 1).count(), 1_000);
             assert_eq!(seen.len(), 1_999);
-            assert_eq!(crew.taken.load(Ordering::Relaxed), 1);
+            assert_eq!(threads.taken.load(Ordering::Relaxed), 1);
         }
     }
 
     #[test]
     #[should_panic(expected = "one of many")]
     fn a_panic_is_passed_on() {
-        Crew::new(4).each((0..100).collect(), |item: u64| {
+        Threads::new(4).each((0..100).collect(), |item: u64| {
             assert!(item != 57, "one of many")
         });
     }

@@ -1,7 +1,7 @@
 //! What a class attains: every measure that an audit reports, from its definition.
 
 use crate::check::classes::{
-    Answer, Class, Minimum, NULL, Published, Requirement, Shortfall, Tally, eir_diverse,
+    Answer, Class, ClassRequirement, Minimum, NULL, Shortfall, ShownClasses, Tally, eir_diverse,
     min_hitting_set,
 };
 
@@ -112,7 +112,7 @@ pub struct Measures {
     pub weight: usize,
 }
 
-/// Room to measure the classes of one [`Published`].
+/// Room to measure the classes of one [`ShownClasses`].
 #[derive(Debug)]
 pub struct Measurer<'a> {
     reference: &'a Reference,
@@ -125,7 +125,7 @@ impl<'a> Measurer<'a> {
     /// To measure classes of `published`. `numbers[c]` is the number in `reference` of the value with code `c`; the
     /// entry for 0, NULL, is not used. Without numbers, nothing is said of distances and categories.
     pub fn new(
-        published: &Published,
+        published: &ShownClasses,
         reference: &'a Reference,
         numbers: Option<&'a [u32]>,
     ) -> Self {
@@ -180,7 +180,7 @@ impl<'a> Measurer<'a> {
     }
 
     /// Whether the class satisfies a requirement.
-    pub fn satisfies(&mut self, class: &Class<'_>, requirement: &Requirement) -> Answer {
+    pub fn satisfies(&mut self, class: &Class<'_>, requirement: &ClassRequirement) -> Answer {
         let counts = class.counts(&mut self.tally);
         match requirement.check(class, &counts) {
             Ok(()) => Answer::Holds,
@@ -357,7 +357,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::check::classes::{Attribute, Records};
+    use crate::check::classes::{Records, ShownAttribute};
     use crate::check::{Ratio, Sensitivity, check_sensitivity};
 
     /// Class, individual, value.
@@ -390,7 +390,7 @@ mod tests {
         };
         let class = column(&|r| Some(r.0));
         let (who, what) = (column(&|r| Some(r.1)), column(&|r| r.2));
-        let published = Published::from_columns(&[class], &who, &what).unwrap();
+        let published = ShownClasses::from_columns(&[class], &who, &what).unwrap();
 
         // The values of the whole table, in order, and the number of each code.
         let known: BTreeSet<i32> = records.iter().filter_map(|r| r.2).collect();
@@ -447,7 +447,7 @@ mod tests {
         let number = |n: i32| n as u32;
         let class: Vec<u32> = records.iter().map(|r| number(r.0)).collect();
         let individual: Vec<u32> = records.iter().map(|r| number(r.1)).collect();
-        let attribute = Attribute {
+        let attribute = ShownAttribute {
             value: records.iter().map(|r| r.2.map(number)).collect(),
             category: (0..6).map(|v| Some(category(v))).collect(),
             categories: 3,
@@ -658,7 +658,7 @@ mod tests {
     #[test]
     fn nothing_is_said_of_distances_without_the_whole_table() {
         let who: ArrayRef = Arc::new(UInt32Array::from(vec![1, 2]));
-        let published = Published::from_columns(&[], &who, &who).unwrap();
+        let published = ShownClasses::from_columns(&[], &who, &who).unwrap();
         let reference = Reference::default();
         let class = published.classes().next().unwrap();
         let measures = Measurer::new(&published, &reference, None).measure(&class);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::ClassKey;
 use super::class::Measures;
 use super::related::Related;
-use crate::check::{Answer, Minimum, Ratio, Requirement};
+use crate::check::{Answer, ClassRequirement, Minimum, Ratio};
 
 /// How classes are measured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,17 +62,20 @@ pub enum Versus {
 
 impl Versus {
     /// Both requirements, the plain and the enhanced one; `None` if a share is none.
-    pub fn requirements(&self) -> Option<(Requirement, Requirement)> {
+    pub fn requirements(&self) -> Option<(ClassRequirement, ClassRequirement)> {
         Some(match self {
             Versus::L { k, l } => {
                 let (k, l) = (usize::try_from(*k).ok()?, usize::try_from(*l).ok()?);
-                (Requirement::IrKL { k, l }, Requirement::EirL { l })
+                (
+                    ClassRequirement::IrKL { k, l },
+                    ClassRequirement::EirL { l },
+                )
             }
             Versus::AlphaBeta { alpha, beta } => {
                 let (alpha, beta): (Ratio, Ratio) = (alpha.parse().ok()?, beta.parse().ok()?);
                 (
-                    Requirement::IrAlphaBeta { alpha, beta },
-                    Requirement::EirAlphaBeta { alpha, beta },
+                    ClassRequirement::IrAlphaBeta { alpha, beta },
+                    ClassRequirement::EirAlphaBeta { alpha, beta },
                 )
             }
         })

@@ -24,7 +24,7 @@ pub(crate) mod sql;
 
 pub use bucket_sum::{Estimate, Hits};
 pub use class::{Measurer, Measures, Reference, eir_l};
-pub use related::Labels;
+pub use related::LabelPlaces;
 #[cfg(test)]
 pub use similarity::{Similarity, similarity_attack};
 

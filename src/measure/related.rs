@@ -15,7 +15,7 @@ const MOST_COMPARED: usize = 2048;
 
 /// The labels of a sensitive column, each with a place.
 #[derive(Debug)]
-pub struct Labels {
+pub struct LabelPlaces {
     places: HashMap<String, u32>,
     tree: Tree,
     root: u32,
@@ -30,7 +30,7 @@ pub struct Related {
     pub related: usize,
 }
 
-impl Labels {
+impl LabelPlaces {
     /// From a row per value: it, and the labels above it, level by level. Levels that repeat the one below are one label.
     pub fn try_new(levels: &[ArrayRef]) -> Result<Self, ArrowError> {
         let levels = levels.iter().map(|level| cast(level, &DataType::Utf8));

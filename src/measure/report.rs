@@ -26,7 +26,7 @@ pub enum Report {
 
 /// One row of a report.
 #[derive(Debug)]
-struct Row {
+struct ReportRow {
     /// The part of the report, or the column.
     section: Option<String>,
     measure: &'static str,

@@ -48,7 +48,7 @@ pub fn similarity_attack(records: &Records<'_>) -> Similarity {
     found
 }
 
-impl crate::check::classes::Attribute {
+impl crate::check::classes::ShownAttribute {
     fn category_of(&self, record: usize) -> Option<u32> {
         let value = self.value.get(record).copied().flatten()?;
         self.category.get(value as usize).copied().flatten()

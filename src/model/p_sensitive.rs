@@ -5,7 +5,7 @@ mod tally;
 
 use std::collections::HashSet;
 
-use self::tally::{Counts, values};
+use self::tally::{ClassCounts, values};
 use super::ir_k::{K, enough_individuals};
 use super::{
     Closure, Infeasible, Member, Model, ModelEntry, Parameter, ParameterError, ParameterKind,
@@ -167,13 +167,13 @@ impl Model for PSensitive {
     }
 
     fn tally(&self) -> Box<dyn Tally> {
-        Box::new(Counts::new(*self))
+        Box::new(ClassCounts::new(*self))
     }
 
     /// Exact without `max_category_share`, where all individuals together are the best class (docs/theory/papers.md P6); with
     /// it, necessary conditions only.
     fn feasible(&self, members: &mut dyn Iterator<Item = Member<'_>>) -> Result<(), Infeasible> {
-        let mut counts = Counts::new(*self);
+        let mut counts = ClassCounts::new(*self);
         let (mut different, mut categories) = (vec![], vec![]);
         for member in members {
             counts.add(member);

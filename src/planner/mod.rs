@@ -26,7 +26,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
-use crate::engine::Deal;
+use crate::engine::BlockPartitioning;
 use crate::error;
 use crate::pipeline::{
     AnonymizeExec, AnonymizeNode, BlockExec, ClassesExec, ClassesNode, CoverExec, CoverNode,
@@ -144,7 +144,7 @@ fn operators(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let layout = Arc::new(Layout::try_new(spec, input.schema())?);
 
-    let deal = Deal::new(partitions)?;
+    let deal = BlockPartitioning::new(partitions)?;
     let gathered = |rows| -> Result<Arc<dyn ExecutionPlan>> {
         let (spec, layout) = (Arc::clone(spec), Arc::clone(&layout));
         let individuals = IndividualsExec::try_new(spec, layout, rows, deal.clone())?;

@@ -10,9 +10,9 @@ use super::comparison::differences;
 use super::manifest::Measure;
 use super::measuring::{Measuring, OTHER_RELEASES, not_protected, quoted_name};
 use super::parts::verify_parts;
-use super::tables::{Tables, sensitive};
+use super::tables::{ReleaseTables, sensitive};
 use super::twin::{column, columns, failed};
-use crate::check::{self, Anatomy, AnatomyAttained, AnatomyBounds, AnatomyTable};
+use crate::check::{self, AnatomyAttained, AnatomyBounds, AnatomyTable, ShownTables};
 use crate::spec::Spec;
 use crate::system::{GID, SUBTABLE, TIMES};
 
@@ -70,7 +70,8 @@ impl AnatomyTwin {
         };
         let (subtable, sensitive) = (column(rows, SUBTABLE)?, column(rows, &self.sensitive)?);
         let whole = Some((values, counts));
-        let anatomy = Anatomy::from_long_form(&subtable, table, &self.division, &sensitive, whole)?;
+        let anatomy =
+            ShownTables::from_long_form(&subtable, table, &self.division, &sensitive, whole)?;
         check::verify_anatomy(&anatomy, &self.bounds).map_err(|violation| failed(&violation))
     }
 }
@@ -165,7 +166,7 @@ fn measures(attained: &AnatomyAttained) -> Vec<Measure> {
 pub(super) async fn differences_of_tables(
     measuring: &Measuring,
     spec: &Spec,
-    tables: &Tables,
+    tables: &ReleaseTables,
 ) -> Result<(f64, f64)> {
     let (mut beyond, mut missing) = (0.0, 0.0);
     let secret: Vec<String> = sensitive(spec).iter().map(|c| quoted_name(c)).collect();

@@ -18,7 +18,7 @@ use super::anatomy::differences_of_tables;
 use super::local::differences_of_buckets;
 use super::manifest::Truth;
 use super::measuring::{Audited, Measuring, quoted_name};
-use super::tables::{Tables, sensitive};
+use super::tables::{ReleaseTables, sensitive};
 use crate::spec::{Notation, ReleaseKey, Spec};
 use crate::system::{Form, INDIVIDUAL, flag_name, sensitive_tree};
 use crate::table::coding::{canonical, hex};
@@ -56,7 +56,11 @@ pub(super) fn original(spec: &Spec, canonical: LogicalPlan) -> Result<LogicalPla
 }
 
 /// Compares the written files with the input. Refuses what is not true of it.
-pub(super) async fn truth(measuring: &Measuring, spec: &Spec, tables: &Tables) -> Result<Truth> {
+pub(super) async fn truth(
+    measuring: &Measuring,
+    spec: &Spec,
+    tables: &ReleaseTables,
+) -> Result<Truth> {
     let columns = measuring.compared();
     let (untrue, invented) = match spec.entry()?.form {
         Form::Fingerprints | Form::Combinations => {

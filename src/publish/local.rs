@@ -12,7 +12,7 @@ use super::manifest::Measure;
 use super::measuring::{Measuring, quoted_name};
 use super::parts::verify_parts;
 use super::twin::{column, columns, failed};
-use crate::check::{self, BucketRule, BucketTable, LocalColumn, LocalRelease};
+use crate::check::{self, BucketRule, BucketTable, LocalColumn, ShownBuckets};
 use crate::spec::{Output, Spec};
 use crate::system::buckets::checked_rule;
 use crate::system::{BUCKET, BUCKETIZED, COUNT, INDIVIDUAL, Layout, flag_name};
@@ -76,7 +76,7 @@ impl LocalTwin {
         }
         let individual = column(rows, INDIVIDUAL)?;
         let plain = columns(rows, &self.plain)?;
-        let release = LocalRelease::try_new(&individual, &plain, &semi_sensitive, &sensitive)?;
+        let release = ShownBuckets::try_new(&individual, &plain, &semi_sensitive, &sensitive)?;
         check::verify_groups(&release, self.k).map_err(|violation| failed(&violation))
     }
 
@@ -144,7 +144,7 @@ fn verify_part(
         }),
     };
     let who = filter(who, &members)?;
-    let release = LocalRelease::try_new(&who, &[], &[], &[member])?;
+    let release = ShownBuckets::try_new(&who, &[], &[], &[member])?;
     check::verify_local(&release, 1, &[rule]).map_err(|violation| failed(&violation))?;
     Ok(())
 }

@@ -21,7 +21,7 @@ use datafusion::prelude::SessionContext;
 use super::manifest::{Counts, FileEntry, Loss, Measure};
 use super::place::Place;
 use super::run::Population;
-use super::tables::{Table, Tables, sensitive};
+use super::tables::{ReleaseTable, ReleaseTables, sensitive};
 use crate::spec::{FingerprintRows, GivenDomain, Spec};
 use crate::system::{Form, GID, GROUP, INDIVIDUAL, SUBTABLE, TIMES, sensitive_tree};
 use crate::table::coding::Levels;
@@ -44,7 +44,7 @@ impl Measuring {
         state: &SessionState,
         spec: &Arc<Spec>,
         place: &Place,
-        tables: &Tables,
+        tables: &ReleaseTables,
         files: &[FileEntry],
         original: LogicalPlan,
     ) -> Result<Self> {
@@ -369,7 +369,7 @@ impl Measuring {
 async fn written(
     context: &SessionContext,
     place: &Place,
-    table: &Table,
+    table: &ReleaseTable,
     files: &[FileEntry],
 ) -> Result<LogicalPlan> {
     let own = files.iter().filter(|file| file.table == table.name);

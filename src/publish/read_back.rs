@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::manifest::FileEntry;
 use super::place::Place;
-use super::tables::Table;
+use super::tables::ReleaseTable;
 use super::writer::{Written, hex};
 use crate::check::FingerprintTally;
 use crate::measure::class_bytes;
@@ -28,7 +28,7 @@ pub(super) const WORK_FACTOR: usize = 4;
 /// the table; that no individual is in two of them is left to the audit, which sorts.
 pub(super) async fn check(
     place: &Place,
-    table: &Arc<Table>,
+    table: &Arc<ReleaseTable>,
     files: &[Written],
     pool: &Arc<dyn MemoryPool>,
 ) -> Result<Vec<FileEntry>> {
@@ -96,7 +96,7 @@ struct Seen {
 fn verify(
     file: &Written,
     bytes: &Bytes,
-    table: &Table,
+    table: &ReleaseTable,
     seen: &mut Seen,
     grow: &dyn Fn(usize) -> Result<()>,
 ) -> Result<u64> {
@@ -142,7 +142,7 @@ fn verify(
 /// stand in the order of what they show.
 fn in_order(
     file: &Written,
-    table: &Table,
+    table: &ReleaseTable,
     rows: &RecordBatch,
     last: Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>> {

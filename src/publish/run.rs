@@ -19,7 +19,7 @@ use super::measuring::{KNOWN_PROGRAM, Measuring, not_protected, text};
 use super::place::{NotCommitted, Place, random_name};
 use super::report::Figures;
 use super::subject::Subject;
-use super::tables::{Table, Tables, sensitive};
+use super::tables::{ReleaseTable, ReleaseTables, sensitive};
 use super::writer::{ROW_GROUP_ROWS, write};
 use super::{read_back, sources};
 use crate::error;
@@ -282,7 +282,7 @@ impl Work<'_> {
         }
         let division = self.division().await?;
         let (input, published) = (&self.call.input, &self.call.published);
-        let tables = Tables::of(spec, input, published, &division)?;
+        let tables = ReleaseTables::of(spec, input, published, &division)?;
         let entered = self.enter_ledger().await?;
         let (files, summary) = self.write(&tables).await?;
         let original = original(spec, input.clone())?;
@@ -337,7 +337,7 @@ impl Work<'_> {
     }
 
     /// Writes all tables, and checks their files. The function runs once.
-    async fn write(&self, tables: &Tables) -> Result<(Vec<FileEntry>, Summary)> {
+    async fn write(&self, tables: &ReleaseTables) -> Result<(Vec<FileEntry>, Summary)> {
         let class_tuple = self.state.scalar_functions().get("anonymize_class_tuple");
         let class_tuple = class_tuple.ok_or_else(|| {
             internal_datafusion_err!("publish: the session has not all functions of this crate")
@@ -441,7 +441,7 @@ fn hidden_below(spec: &Spec) -> Result<u64> {
 }
 
 /// A table in the manifest.
-fn entry(table: &Table, files: &[FileEntry]) -> TableEntry {
+fn entry(table: &ReleaseTable, files: &[FileEntry]) -> TableEntry {
     let own = files.iter().filter(|file| file.table == table.name);
     let columns = table.schema.fields().iter();
     TableEntry {

@@ -33,7 +33,7 @@ const CLASS: &str = "__class";
 
 /// A table of a release.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct ReleaseTable {
     /// Its name in the manifest.
     pub name: String,
     pub schema: SchemaRef,
@@ -47,8 +47,8 @@ pub(super) struct Table {
 
 /// The tables of a release, and the relation that they are cut out of.
 #[derive(Debug)]
-pub(super) struct Tables {
-    pub all: Vec<Arc<Table>>,
+pub(super) struct ReleaseTables {
+    pub all: Vec<Arc<ReleaseTable>>,
     /// What must hold of them.
     pub twin: Arc<Twin>,
     relation: SchemaRef,
@@ -58,7 +58,7 @@ pub(super) struct Tables {
     class: Vec<Expr>,
 }
 
-impl Tables {
+impl ReleaseTables {
     /// The tables that a function publishes of an input in canonical form. What cannot be verified from files is refused.
     /// `division` are the quasi-identifiers of each sub-table of an anatomized release.
     pub fn of(
@@ -89,7 +89,7 @@ impl Tables {
 
     /// The relation as it is.
     fn one(relation: SchemaRef, class: Vec<String>, twin: Arc<Twin>) -> Self {
-        let mut table = Table::new("published", &relation, |_| true, class);
+        let mut table = ReleaseTable::new("published", &relation, |_| true, class);
         table.twin = Some(Arc::clone(&twin));
         Self {
             number: lit(0u32),
@@ -115,10 +115,15 @@ impl Tables {
         let table = |(name, own): (String, &[String])| {
             let shown =
                 |column: &str| [GID, TIMES].contains(&column) || own.iter().any(|c| c == column);
-            Arc::new(Table::new(&name, &relation, shown, vec![GID.to_owned()]))
+            Arc::new(ReleaseTable::new(
+                &name,
+                &relation,
+                shown,
+                vec![GID.to_owned()],
+            ))
         };
-        let all: Vec<Arc<Table>> = named.into_iter().map(table).collect();
-        let of = |table: &Arc<Table>| ident(SUBTABLE).eq(lit(table.name.as_str()));
+        let all: Vec<Arc<ReleaseTable>> = named.into_iter().map(table).collect();
+        let of = |table: &Arc<ReleaseTable>| ident(SUBTABLE).eq(lit(table.name.as_str()));
         Ok(Self {
             number: number(all.iter().map(of).collect())?,
             class: vec![ident(GID)],
@@ -137,13 +142,13 @@ impl Tables {
             .map(|a| a.name.clone() + BUCKETIZED)
             .collect();
         let shown = |column: &str| column != COUNT && values.iter().all(|v| v != column);
-        let mut people = Table::new("individuals", &relation, shown, vec![GROUP.to_owned()]);
+        let mut people = ReleaseTable::new("individuals", &relation, shown, vec![GROUP.to_owned()]);
         people.twin = Some(Arc::clone(&twin));
         let mut all = vec![Arc::new(people)];
         for ((attribute, bid), value) in attributes.iter().zip(&bids).zip(&values) {
             let shown = |column: &str| [bid.as_str(), value, COUNT].contains(&column);
             let name = format!("{}_buckets", attribute.name);
-            all.push(Arc::new(Table::new(
+            all.push(Arc::new(ReleaseTable::new(
                 &name,
                 &relation,
                 shown,
@@ -212,7 +217,7 @@ impl Tables {
     }
 }
 
-impl Table {
+impl ReleaseTable {
     /// The columns of a relation that are shown.
     fn new(
         name: &str,

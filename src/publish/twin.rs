@@ -9,8 +9,8 @@ use super::manifest::Measure;
 use super::measuring::Measuring;
 use super::tables::sensitive;
 use crate::check::{
-    self, CombinationRequirement, FingerprintRequirement, FingerprintTally, Listed,
-    PublishedFingerprints, Requirement, SensitiveColumn, SensitiveTable, Sensitivity,
+    self, ClassRequirement, CombinationRequirement, FingerprintRequirement, FingerprintTally,
+    Listed, SensitiveColumn, SensitiveTable, Sensitivity, ShownLabels,
 };
 use crate::spec::Spec;
 use crate::system::{Form, INDIVIDUAL, Layout, column_categories, sensitive_tree};
@@ -29,7 +29,7 @@ pub(super) struct Twin {
 #[derive(Debug)]
 enum Required {
     /// What is counted in a class.
-    Counts(Requirement),
+    Counts(ClassRequirement),
     /// What is counted of each sensitive column, with its categories.
     Sensitivity(Sensitivity, Vec<Option<ColumnCategories>>),
     /// Who shares labels, in the table and in a class.
@@ -82,7 +82,7 @@ impl Twin {
             Required::Sensitivity(requirement, categories) => {
                 let k = requirement.individuals();
                 for column in &sensitive {
-                    counts(&qi, &individual, column, &Requirement::IrK { k })?;
+                    counts(&qi, &individual, column, &ClassRequirement::IrK { k })?;
                 }
                 let listed = categories.iter().zip(&sensitive);
                 let listed = listed.map(|(categories, values)| SensitiveColumn {
@@ -186,7 +186,7 @@ impl Required {
                         let categories = column_categories(spec, layout)?;
                         Some(Self::Sensitivity(requirement, categories))
                     }
-                    None => Requirement::named(name, parameter).map(Self::Counts),
+                    None => ClassRequirement::named(name, parameter).map(Self::Counts),
                 }
             }
         })
@@ -199,8 +199,8 @@ impl Labels {
         qi: &[ArrayRef],
         individual: &ArrayRef,
         sensitive: &ArrayRef,
-    ) -> Result<PublishedFingerprints> {
-        Ok(PublishedFingerprints::from_columns(
+    ) -> Result<ShownLabels> {
+        Ok(ShownLabels::from_columns(
             qi,
             individual,
             sensitive,
@@ -214,9 +214,9 @@ fn counts(
     qi: &[ArrayRef],
     individual: &ArrayRef,
     sensitive: &ArrayRef,
-    requirement: &Requirement,
+    requirement: &ClassRequirement,
 ) -> Result<()> {
-    let read = check::Published::from_columns(qi, individual, sensitive)?;
+    let read = check::ShownClasses::from_columns(qi, individual, sensitive)?;
     check::verify(&read, requirement).map_err(|violation| failed(&violation))?;
     Ok(())
 }

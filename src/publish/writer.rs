@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
 use super::place::{Place, random_name, staging_name};
-use super::tables::Table;
+use super::tables::ReleaseTable;
 use crate::table::coding;
 
 /// A row group ends at the first class that begins after so many rows.
@@ -53,7 +53,7 @@ pub(super) struct Written {
 pub(super) async fn write(
     place: &Place,
     release: &str,
-    tables: &[Arc<Table>],
+    tables: &[Arc<ReleaseTable>],
     mut rows: SendableRecordBatchStream,
     group: usize,
 ) -> Result<Vec<Vec<Written>>> {
@@ -112,7 +112,7 @@ struct Files<'a> {
     place: &'a Place,
     release: &'a str,
     group: usize,
-    table: &'a Table,
+    table: &'a ReleaseTable,
     open: Option<OpenFile>,
     /// The class of the last row.
     last: Option<Vec<u8>>,
@@ -302,7 +302,7 @@ mod tests {
             let target = folder.path().to_str().unwrap();
             let place = Place::find(&RuntimeEnv::default(), target).unwrap();
             let tables = [0, 1].map(|number| {
-                Arc::new(Table {
+                Arc::new(ReleaseTable {
                     name: format!("table {number}"),
                     schema: fresh([Arc::new(Field::new("value", DataType::Int64, true))].iter()),
                     columns: vec![0],

@@ -20,12 +20,12 @@ use super::buckets::BucketWork;
 use super::classes::ClassWork;
 use super::fingerprints::{FingerprintWork, RmrWork};
 use crate::algorithm::{Cancel, Classes};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::model::Infeasible;
 use crate::spec::Spec;
 use crate::system::{Form, Layout};
 use crate::table::Block;
-use crate::table::coding::{Individuals, QiColumn, own_values};
+use crate::table::coding::{IndividualArrays, QiArray, own_values};
 
 /// What is done with each block of one partition. Runs on a blocking thread.
 pub(crate) trait BlockWork: Send + Sync {
@@ -55,16 +55,16 @@ pub(crate) trait PublishedRows: Send + Sync {
 }
 
 /// What all kinds of work need.
-pub(crate) struct Context {
+pub(crate) struct WorkContext {
     pub spec: Arc<Spec>,
     pub layout: Arc<Layout>,
     pub metrics: BlockMetrics,
     pub cancel: Arc<Cancel>,
     /// The threads that all partitions of the operator share.
-    pub crew: Arc<Crew>,
+    pub threads: Arc<Threads>,
 }
 
-impl Context {
+impl WorkContext {
     /// The error where what would be published fails its verification.
     pub(crate) fn failed(&self, reason: &dyn Display) -> DataFusionError {
         internal_datafusion_err!(
@@ -75,7 +75,7 @@ impl Context {
 }
 
 /// The work for the spec's form.
-pub(crate) fn work(context: Context) -> Result<Arc<dyn BlockWork>> {
+pub(crate) fn work(context: WorkContext) -> Result<Arc<dyn BlockWork>> {
     Ok(match context.spec.entry()?.form {
         Form::Classes => Arc::new(ClassWork::try_new(context)?),
         Form::Buckets => Arc::new(BucketWork::try_new(context)?),
@@ -147,15 +147,15 @@ impl BlockMetrics {
 }
 
 /// The individuals of a block.
-pub(crate) fn individuals(layout: &Layout, rows: &RecordBatch) -> Individuals {
+pub(crate) fn individuals(layout: &Layout, rows: &RecordBatch) -> IndividualArrays {
     let qi_end = 4 + layout.qi_count();
     let (record_offsets, records) = own_values(rows.column(qi_end).as_list());
     let qi = &rows.columns()[4..qi_end];
-    Individuals {
+    IndividualArrays {
         pseudonyms: rows.column(3).as_fixed_size_binary().clone(),
         qi: qi
             .iter()
-            .map(|c| QiColumn::new(c, layout.covers()))
+            .map(|c| QiArray::new(c, layout.covers()))
             .collect(),
         record_offsets,
         records: records.as_struct().clone(),

@@ -12,7 +12,7 @@ use datafusion::datasource::MemTable;
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_anonymize::internals::check::{
-    Anatomy, AnatomyBounds, AnatomyTable, Ratio, rows_out_of_order, verify_anatomy,
+    AnatomyBounds, AnatomyTable, Ratio, ShownTables, rows_out_of_order, verify_anatomy,
 };
 use datafusion_anonymize::{
     AnonymizeLogicalCodec, AnonymizePhysicalCodec, BlockSize, Spec, anonymize, register_all,
@@ -156,14 +156,14 @@ fn division(published: &RecordBatch) -> Vec<Vec<usize>> {
 }
 
 /// Reads the release as somebody who got it does.
-fn read(published: &RecordBatch) -> Anatomy {
+fn read(published: &RecordBatch) -> ShownTables {
     let columns: Vec<ArrayRef> = published.columns()[2..5].to_vec();
     let table = AnatomyTable {
         gid: published.column(1),
         columns: &columns,
         count: published.column(6),
     };
-    Anatomy::from_long_form(
+    ShownTables::from_long_form(
         published.column(0),
         table,
         &division(published),

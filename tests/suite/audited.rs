@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
-use datafusion_anonymize::internals::check::{Published, diversity};
+use datafusion_anonymize::internals::check::{ShownClasses, diversity};
 use datafusion_anonymize::internals::measure::{Measurer, Measures, Reference};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -127,7 +127,7 @@ fn expected(records: &[Record]) -> Vec<(&'static str, f64)> {
     let class: ArrayRef = Arc::new(Int32Array::from_iter_values(records.iter().map(|r| r.0)));
     let who: ArrayRef = Arc::new(Int32Array::from_iter_values(records.iter().map(|r| r.1)));
     let what: ArrayRef = Arc::new(Int32Array::from_iter(records.iter().map(|r| r.2)));
-    let published = Published::from_columns(&[class], &who, &what).unwrap();
+    let published = ShownClasses::from_columns(&[class], &who, &what).unwrap();
     let mut values: Vec<i32> = records.iter().filter_map(|r| r.2).collect();
     values.sort_unstable();
     let counts: Vec<u64> = values

@@ -2,7 +2,7 @@
 
 use datafusion_anonymize::internals::algorithm::{ALGORITHMS, AlgorithmEntry, Cancel};
 use datafusion_anonymize::internals::check::{
-    Listed, Published, Requirement, SensitiveColumn, SensitiveTable, Sensitivity,
+    ClassRequirement, Listed, SensitiveColumn, SensitiveTable, Sensitivity, ShownClasses,
     check_sensitivity, verify,
 };
 use datafusion_anonymize::internals::model::{MODELS, Member, Model, ParameterKind, Parameters};
@@ -29,7 +29,7 @@ struct Case {
 
 /// What the verifier makes of a model's name and parameters.
 enum Twin {
-    Counts(Requirement),
+    Counts(ClassRequirement),
     Sensitivity(Sensitivity),
 }
 
@@ -62,7 +62,7 @@ fn cases() -> Vec<Case> {
                     .find(|(n, _)| *n == name)
                     .map(|(_, t)| t.as_str())
             };
-            let counts = Requirement::named(entry.name, text).map(Twin::Counts);
+            let counts = ClassRequirement::named(entry.name, text).map(Twin::Counts);
             let twin =
                 counts.or_else(|| Sensitivity::named(entry.name, text).map(Twin::Sensitivity));
             cases.push(Case {
@@ -155,7 +155,7 @@ fn accepted(block: &Block, class: &[u32], case: &Case) -> bool {
     let values: ArrayRef = Arc::new(UInt32Array::from(values));
     match &case.twin {
         Twin::Counts(requirement) => {
-            let published = Published::from_columns(&[], &names, &values).unwrap();
+            let published = ShownClasses::from_columns(&[], &names, &values).unwrap();
             verify(&published, requirement).is_ok()
         }
         Twin::Sensitivity(requirement) => {

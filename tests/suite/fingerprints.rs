@@ -10,7 +10,7 @@ use datafusion::prelude::SessionConfig;
 use datafusion_anonymize::Taxonomy;
 use datafusion_anonymize::internals::algorithm::ALGORITHMS;
 use datafusion_anonymize::internals::check::{
-    CombinationRequirement, FingerprintRequirement, PublishedFingerprints, verify_combinations,
+    CombinationRequirement, FingerprintRequirement, ShownLabels, verify_combinations,
     verify_fingerprints,
 };
 use datafusion_anonymize::{BlockSize, FingerprintRows, Levels, Spec, anonymize};
@@ -220,7 +220,7 @@ fn satisfies(seed: u64, requirement: &Required, rows: &RecordBatch) {
     let qi = [Arc::clone(rows.column(1)), Arc::clone(rows.column(2))];
     let (individual, sensitive) = (rows.column(0), rows.column(3));
     let published =
-        PublishedFingerprints::from_columns(&qi, individual, sensitive, &labels, &parents).unwrap();
+        ShownLabels::from_columns(&qi, individual, sensitive, &labels, &parents).unwrap();
     let violation = match requirement {
         Required::Fingerprints(r) => verify_fingerprints(&published, r)
             .err()

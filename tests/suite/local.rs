@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_anonymize::internals::check::{
-    BucketRule, BucketTable, LocalColumn, LocalRelease, flags_absent, verify_local,
+    BucketRule, BucketTable, LocalColumn, ShownBuckets, flags_absent, verify_local,
 };
 use datafusion_anonymize::{
     BlockSize, LocalStrategy, Output, Secrecy, SmallPatterns, Spec, anonymize,
@@ -402,7 +402,7 @@ fn agrees_with_the_checker(seed: u64, drawn: &Drawn, rows: &RecordBatch) {
             }),
         }
     };
-    let release = LocalRelease::try_new(
+    let release = ShownBuckets::try_new(
         &of(&people, "individual"),
         &[of(&people, "sex")],
         &[local("age", true), local("city", true)],

@@ -10,7 +10,9 @@ use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionConfig;
 use datafusion_anonymize::Taxonomy;
 use datafusion_anonymize::internals::algorithm::ALGORITHMS;
-use datafusion_anonymize::internals::check::{Answer, Published, Requirement, eir_diverse, verify};
+use datafusion_anonymize::internals::check::{
+    Answer, ClassRequirement, ShownClasses, eir_diverse, verify,
+};
 use datafusion_anonymize::internals::model::ParameterKind;
 use datafusion_anonymize::{BlockSize, Levels, Spec, anonymize};
 use rand::seq::SliceRandom;
@@ -33,7 +35,7 @@ struct Person {
 struct Drawn {
     people: Vec<Person>,
     spec: Spec,
-    requirement: Requirement,
+    requirement: ClassRequirement,
     all: bool,
     /// Whether every record is an individual, and there are no ids.
     alone: bool,
@@ -83,7 +85,7 @@ fn draw(seed: u64) -> Drawn {
             .find(|(n, _)| *n == name)
             .map(|(_, v)| v.as_str())
     };
-    let requirement = Requirement::named(model, given).unwrap();
+    let requirement = ClassRequirement::named(model, given).unwrap();
     let all = rng.random_bool(0.5);
     let block = if all {
         BlockSize::All
@@ -211,7 +213,7 @@ async fn check(seed: u64) {
                 expected.iter().any(|e| message.contains(e)),
                 "seed {seed}: {message}"
             );
-            if let (true, Requirement::EirL { l }) = (drawn.all, drawn.requirement) {
+            if let (true, ClassRequirement::EirL { l }) = (drawn.all, drawn.requirement) {
                 assert!(
                     !feasible(&drawn, l),
                     "seed {seed}: refused, though the whole table is a class"
@@ -223,9 +225,9 @@ async fn check(seed: u64) {
 
 fn satisfies(seed: u64, drawn: &Drawn, rows: &RecordBatch) {
     let qi = [Arc::clone(rows.column(1)), Arc::clone(rows.column(2))];
-    let release = Published::from_columns(&qi, rows.column(0), rows.column(3)).unwrap();
+    let release = ShownClasses::from_columns(&qi, rows.column(0), rows.column(3)).unwrap();
     verify(&release, &drawn.requirement).unwrap_or_else(|v| panic!("seed {seed}: {v}"));
-    let Requirement::EirL { l } = drawn.requirement else {
+    let ClassRequirement::EirL { l } = drawn.requirement else {
         return;
     };
     for class in release.classes() {
@@ -240,7 +242,7 @@ fn satisfies(seed: u64, drawn: &Drawn, rows: &RecordBatch) {
 
 /// With one row each, the models are the classical ones of rows: k-anonymity, with distinct l-diversity, and
 /// (α, k)-anonymity, whose α is our β and whose k is 1 / our α.
-fn is_classical(seed: u64, requirement: &Requirement, rows: &RecordBatch) {
+fn is_classical(seed: u64, requirement: &ClassRequirement, rows: &RecordBatch) {
     let mut classes: BTreeMap<Vec<String>, BTreeMap<String, usize>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for row in printed(std::slice::from_ref(rows)) {
@@ -255,11 +257,11 @@ fn is_classical(seed: u64, requirement: &Requirement, rows: &RecordBatch) {
         let (size, distinct) = (values.values().sum::<usize>(), values.len());
         let most = values.values().copied().max().unwrap_or(0);
         let holds = match requirement {
-            Requirement::IrK { k } => size >= *k,
-            Requirement::IrKL { k, l } => size >= *k && distinct >= *l,
-            Requirement::EirL { l } => distinct >= *l,
-            Requirement::IrAlphaBeta { alpha, beta }
-            | Requirement::EirAlphaBeta { alpha, beta } => {
+            ClassRequirement::IrK { k } => size >= *k,
+            ClassRequirement::IrKL { k, l } => size >= *k && distinct >= *l,
+            ClassRequirement::EirL { l } => distinct >= *l,
+            ClassRequirement::IrAlphaBeta { alpha, beta }
+            | ClassRequirement::EirAlphaBeta { alpha, beta } => {
                 alpha.admits(1, size) && beta.admits(most, size)
             }
             other => panic!("seed {seed}: {other} has no classical form"),

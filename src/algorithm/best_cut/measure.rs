@@ -4,14 +4,14 @@ use crate::table::{Block, QuasiIdentifier};
 
 /// A measure of loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(super) enum CutMeasure {
     /// Loss of records by the width of what they publish: an interval [a, b] loses b − a.
     Records,
     /// Loss of individuals by the number of values they may have: b − a + 1, and nothing if that is one.
     Individuals,
 }
 
-impl Measure {
+impl CutMeasure {
     /// How much an individual weighs.
     pub(super) fn weight(self, block: &Block, individual: u32) -> u64 {
         match self {
@@ -43,10 +43,10 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    fn new(measure: Measure, step: u64, full: u64) -> Self {
+    fn new(measure: CutMeasure, step: u64, full: u64) -> Self {
         match measure {
-            Measure::Records => Self { step, first: 0 },
-            Measure::Individuals => {
+            CutMeasure::Records => Self { step, first: 0 },
+            CutMeasure::Individuals => {
                 // A step is full / (values − 1); by counts it is full / values.
                 let (step, full) = (u128::from(step), u128::from(full));
                 let step = (step * full).checked_div(step + full).unwrap_or(0) as u64;

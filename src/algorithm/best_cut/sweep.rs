@@ -1,7 +1,7 @@
 //! The losses on both sides of every place in a class.
 
 use super::frequency::Frequency;
-use super::measure::{Measure, Steps};
+use super::measure::{CutMeasure, Steps};
 use super::{ends, place};
 use crate::table::{Block, Categorical, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier};
 
@@ -19,7 +19,7 @@ pub(super) struct Sweeper<'a> {
 }
 
 impl<'a> Sweeper<'a> {
-    pub(super) fn new(block: &'a Block, measure: Measure) -> Self {
+    pub(super) fn new(block: &'a Block, measure: CutMeasure) -> Self {
         let codes = block.quasi_identifiers().iter().map(|column| match column {
             QuasiIdentifier::Categorical(c) => c.cardinality as usize,
             _ => 0,
@@ -107,7 +107,7 @@ fn differ(column: &QuasiIdentifier, members: &[u32]) -> bool {
 /// The losses of the members before each place of a sequence, and of those after it.
 struct Losses<'a> {
     block: &'a Block,
-    measure: Measure,
+    measure: CutMeasure,
     /// What steps lose, by column.
     steps: Vec<Steps>,
     /// Numeric columns in which no individual has a range.
@@ -131,7 +131,7 @@ enum Direction {
 }
 
 impl<'a> Losses<'a> {
-    fn new(block: &'a Block, measure: Measure, codes: usize) -> Self {
+    fn new(block: &'a Block, measure: CutMeasure, codes: usize) -> Self {
         Self {
             block,
             measure,

@@ -52,11 +52,11 @@ fn the_measures_differ_in_what_a_single_value_is_worth() {
         run(BestCut::ncp(), &block, model.as_ref()).classes,
         [[0, 1], [2, 3]]
     );
-    let steps = Measure::Individuals.steps(&block);
+    let steps = CutMeasure::Individuals.steps(&block);
     assert_eq!(steps[0].loss(0), 0);
     // A step of 1/99 of the range is 1/100 of the values.
     assert_eq!(steps[0].loss(1), 2 * (50 * FULL / (50 + FULL)));
-    assert_eq!(Measure::Records.steps(&block)[0].loss(3), 3 * 50);
+    assert_eq!(CutMeasure::Records.steps(&block)[0].loss(3), 3 * 50);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn threads_change_nothing() {
     let fingerprints = (0..30_000).map(|i| [i % 13]).collect();
     let block = Block::new(columns, fingerprints, vec![1; 30_000], FULL);
     let model = named("eir_l_diversity", &[("l", "4")]);
-    let same = |one: &dyn Algorithm, with: &dyn Fn(Arc<Crew>) -> Box<dyn Algorithm>| {
+    let same = |one: &dyn Algorithm, with: &dyn Fn(Arc<Threads>) -> Box<dyn Algorithm>| {
         let form = |algorithm: &dyn Algorithm| {
             let cancel = Cancel::default();
             algorithm.form_classes(&block, model.as_ref(), &cancel)
@@ -80,17 +80,17 @@ fn threads_change_nothing() {
         let one = form(one).unwrap();
         assert!(one.classes.len() > 1000);
         for threads in [1, 2, 3, 8] {
-            assert_eq!(one, form(&*with(Arc::new(Crew::new(threads)))).unwrap());
+            assert_eq!(one, form(&*with(Arc::new(Threads::new(threads)))).unwrap());
         }
     };
-    same(&BestCut::ncp(), &|crew| {
-        Box::new(BestCut::ncp().with_crew(crew))
+    same(&BestCut::ncp(), &|threads| {
+        Box::new(BestCut::ncp().with_crew(threads))
     });
-    same(&Mondrian::strict(), &|crew| {
-        Box::new(Mondrian::strict().with_crew(crew))
+    same(&Mondrian::strict(), &|threads| {
+        Box::new(Mondrian::strict().with_crew(threads))
     });
-    same(&Mondrian::relaxed(), &|crew| {
-        Box::new(Mondrian::relaxed().with_crew(crew))
+    same(&Mondrian::relaxed(), &|threads| {
+        Box::new(Mondrian::relaxed().with_crew(threads))
     });
 }
 

@@ -11,14 +11,14 @@ use crate::table::{Block, Cell, QuasiIdentifier, Region};
 pub(super) struct Index<'a> {
     space: Space,
     probe: Probe,
-    individuals: Individuals<'a>,
+    individuals: ByIndividual<'a>,
     remaining: Tree,
     classes: Slab,
     finished: Tree,
     words: Vec<u64>,
 }
 
-struct Individuals<'a>(&'a Block);
+struct ByIndividual<'a>(&'a Block);
 
 /// Classes by number; numbers are used again.
 #[derive(Default)]
@@ -51,14 +51,14 @@ impl<'a> Index<'a> {
             finished: Tree::new(&space, std::iter::empty()),
             space,
             probe: Probe::default(),
-            individuals: Individuals(block),
+            individuals: ByIndividual(block),
             classes: Slab::default(),
             words: vec![],
         }
     }
 }
 
-impl Codes for Individuals<'_> {
+impl Codes for ByIndividual<'_> {
     fn codes(&self, item: u32, column: usize) -> &[u32] {
         match &self.0.quasi_identifiers()[column] {
             QuasiIdentifier::Categorical(c) => c.of(item),

@@ -1,6 +1,6 @@
 //! One specialization: members to children, and back where that is not valid.
 
-use super::company::company;
+use super::borrowed::borrowed_members;
 use crate::algorithm::full_domain::satisfied;
 use crate::algorithm::trees::Tree;
 use crate::model::{Member, Model, Tally};
@@ -29,7 +29,7 @@ pub(super) struct Split {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Back {
     /// As many members of children as make up a class with those who are left, the nearest ones.
-    Company,
+    Borrow,
     /// Whole children, the smallest first.
     Children,
 }
@@ -112,22 +112,24 @@ impl<'a> Splitter<'a> {
             return true;
         }
         match back {
-            Back::Company => self.join_company(left, valid),
+            Back::Borrow => self.join_borrowed(left, valid),
             Back::Children => self.join_children(left, valid),
         }
     }
 
     /// Who goes back must not depend on sensitive values: that is what a minimality attack reads (docs/theory/papers.md P5).
-    fn join_company(&mut self, left: &mut Vec<u32>, valid: &mut [Child]) -> bool {
-        let Some(company) = company(self.trees, left, valid, self.model.min_individuals()) else {
+    fn join_borrowed(&mut self, left: &mut Vec<u32>, valid: &mut [Child]) -> bool {
+        let Some(borrowed) =
+            borrowed_members(self.trees, left, valid, self.model.min_individuals())
+        else {
             return false;
         };
         let stay = |members: &[u32]| -> Vec<u32> {
-            let stays = |m: &&u32| company.binary_search(m).is_err();
+            let stays = |m: &&u32| borrowed.binary_search(m).is_err();
             members.iter().filter(stays).copied().collect()
         };
         let remaining: Vec<Vec<u32>> = valid.iter().map(|(_, members)| stay(members)).collect();
-        let all: Vec<u32> = left.iter().chain(&company).copied().collect();
+        let all: Vec<u32> = left.iter().chain(&borrowed).copied().collect();
         let changed = |((_, before), after): (&Child, &Vec<u32>)| before.len() != after.len();
         let holds = self.is_valid(&all)
             && valid

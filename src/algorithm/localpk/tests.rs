@@ -449,7 +449,7 @@ fn plain_group(
                 }
             } else if !left.is_empty()
                 && !valid(block, model, &left)
-                && !keep_company(block, model, trees, &mut left, &mut good)
+                && !keep_borrowed(block, model, trees, &mut left, &mut good)
             {
                 continue;
             }
@@ -482,7 +482,7 @@ fn plain_group(
 type Child = (u32, Vec<u32>);
 
 /// The nearest members of children that can spare them, so that all are valid.
-fn keep_company(
+fn keep_borrowed(
     block: &Block,
     model: &dyn Model,
     trees: &[Tree],
@@ -509,15 +509,15 @@ fn keep_company(
         .flat_map(|(_, m)| m.iter().map(|i| (lost(*i), *i)))
         .collect();
     candidates.sort_unstable();
-    let company: Vec<u32> = candidates.iter().take(need).map(|(_, i)| *i).collect();
-    if need == 0 || company.len() < need {
+    let borrowed: Vec<u32> = candidates.iter().take(need).map(|(_, i)| *i).collect();
+    if need == 0 || borrowed.len() < need {
         return false;
     }
     let mut together = left.clone();
-    together.extend(&company);
+    together.extend(&borrowed);
     let mut rest: Vec<Child> = good.to_vec();
     rest.iter_mut()
-        .for_each(|(_, m)| m.retain(|i| !company.contains(i)));
+        .for_each(|(_, m)| m.retain(|i| !borrowed.contains(i)));
     let holds = valid(block, model, &together) && rest.iter().all(|(_, m)| valid(block, model, m));
     if holds {
         *left = together;
@@ -546,7 +546,7 @@ fn models() -> Vec<Box<dyn Model>> {
 
 #[test]
 fn random_blocks_agree_with_the_plain_way() {
-    let (mut split, mut company) = (0, 0);
+    let (mut split, mut borrowed) = (0, 0);
     for seed in 0..2500 {
         let block = categorised(&example::block(seed));
         for model in models() {
@@ -559,10 +559,10 @@ fn random_blocks_agree_with_the_plain_way() {
             }
             let [new, printed] =
                 [Localpk::new(), printed()].map(|l| run(l, &block, model).classes.len());
-            company += usize::from(new > printed);
+            borrowed += usize::from(new > printed);
         }
     }
-    assert!(split > 8_000 && company > 800, "{split} {company}");
+    assert!(split > 8_000 && borrowed > 800, "{split} {borrowed}");
 }
 
 /// Everybody is in one valid class, or all are suppressed; no two classes publish the same values.

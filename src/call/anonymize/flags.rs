@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{ArgumentEntry, Refusal, choice};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::measure::sql::ToExpr;
 use crate::spec::{Secrecy, Spec};
@@ -21,14 +21,14 @@ pub(super) static ARGUMENTS: &[ArgumentEntry] = &[
                zip: 'zip_code LIKE ''9%''', sex: true} (default: none)",
         read: |mut spec, value, _| {
             let shape = "must map quasi-identifiers to a boolean column, a condition in quotes, true or false";
-            let Argument::Map(entries) = value else {
+            let ArgumentValue::Map(entries) = value else {
                 return Err(shape.into());
             };
             for (column, flag) in entries {
                 let secrecy = match flag {
-                    Argument::Name(name) => Secrecy::Column(name.clone()),
-                    Argument::Text(text) => Secrecy::Written(text.clone()),
-                    Argument::Boolean(all) => Secrecy::All(*all),
+                    ArgumentValue::Name(name) => Secrecy::Column(name.clone()),
+                    ArgumentValue::Text(text) => Secrecy::Written(text.clone()),
+                    ArgumentValue::Boolean(all) => Secrecy::All(*all),
                     _ => return Err(shape.into()),
                 };
                 spec = spec.with_semi_sensitive(column, secrecy);
@@ -50,7 +50,7 @@ pub(super) static ARGUMENTS: &[ArgumentEntry] = &[
         name: "t",
         help: "largest distance of a bucket from all secret values, for columns of few values instead of an l: {sex: 0.2}",
         read: |spec, value, _| match value {
-            Argument::Map(_) => per_attribute(spec, value, "t", Spec::with_t_of),
+            ArgumentValue::Map(_) => per_attribute(spec, value, "t", Spec::with_t_of),
             _ => Err("must map columns to a share, such as {sex: 0.2}".into()),
         },
     },
@@ -71,9 +71,9 @@ pub(super) static ARGUMENTS: &[ArgumentEntry] = &[
     },
 ];
 
-fn number(value: &Argument) -> Result<String, Refusal> {
+fn number(value: &ArgumentValue) -> Result<String, Refusal> {
     match value {
-        Argument::Number(digits) => Ok(digits.clone()),
+        ArgumentValue::Number(digits) => Ok(digits.clone()),
         _ => Err("must be a number".into()),
     }
 }
@@ -81,12 +81,12 @@ fn number(value: &Argument) -> Result<String, Refusal> {
 /// One number for all attributes, or a map.
 fn per_attribute(
     mut spec: Spec,
-    value: &Argument,
+    value: &ArgumentValue,
     name: &str,
     set: fn(Spec, String, String) -> Spec,
 ) -> Result<Spec, Refusal> {
     match value {
-        Argument::Map(entries) => {
+        ArgumentValue::Map(entries) => {
             for (column, value) in entries {
                 spec = set(spec, column.clone(), number(value)?);
             }

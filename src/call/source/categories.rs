@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 
 use super::input;
 use super::load::{Load, Loaded};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::table::{Categories, CategoryRow};
 
@@ -24,13 +24,14 @@ const SHAPE: &str = "must list categories from the most to the least sensitive o
      with the columns rank (1 for the most sensitive), category and value";
 
 /// The categories that an argument gives; else what is wrong with it.
-pub(super) fn read(value: &Argument, load: &mut dyn Load) -> Result<Categories, String> {
+pub(super) fn read(value: &ArgumentValue, load: &mut dyn Load) -> Result<Categories, String> {
     let lists = match value {
-        Argument::List(lists) => {
-            let list = |(i, list): (usize, &Argument)| Some(((i + 1).to_string(), values(list)?));
+        ArgumentValue::List(lists) => {
+            let list =
+                |(i, list): (usize, &ArgumentValue)| Some(((i + 1).to_string(), values(list)?));
             lists.iter().enumerate().map(list).collect()
         }
-        Argument::Map(entries) => from_map(entries),
+        ArgumentValue::Map(entries) => from_map(entries),
         _ => {
             let name = value.text().filter(|name| !name.is_empty());
             let name = name.ok_or_else(|| format!("{SHAPE}, not {value}"))?;
@@ -46,16 +47,16 @@ pub(super) fn read(value: &Argument, load: &mut dyn Load) -> Result<Categories, 
 /// The categories of each sensitive column that has them: those of the only one, or a map from columns to theirs; else what
 /// is wrong.
 pub(crate) fn read_each(
-    value: &Argument,
+    value: &ArgumentValue,
     sensitive: &[String],
     load: &mut dyn Load,
 ) -> Result<Vec<(String, Categories)>, String> {
     let entries = match value {
-        Argument::Map(entries) => entries.as_slice(),
+        ArgumentValue::Map(entries) => entries.as_slice(),
         _ => &[],
     };
     if !entries.is_empty() && entries.iter().all(|(name, _)| sensitive.contains(name)) {
-        let of_column = |(column, value): &(String, Argument)| match read(value, load) {
+        let of_column = |(column, value): &(String, ArgumentValue)| match read(value, load) {
             Ok(read) => Ok((column.clone(), read)),
             Err(reason) => Err(format!("of '{column}' {reason}")),
         };
@@ -71,16 +72,19 @@ pub(crate) fn read_each(
     }
 }
 
-fn values(list: &Argument) -> Option<Vec<String>> {
+fn values(list: &ArgumentValue) -> Option<Vec<String>> {
     match list {
-        Argument::List(values) => values.iter().map(Argument::plain).collect(),
+        ArgumentValue::List(values) => values.iter().map(ArgumentValue::plain).collect(),
         _ => None,
     }
 }
 
 /// `{category: [values]}` or `{value: category}`, categories in the order in which they are first named.
-fn from_map(entries: &[(String, Argument)]) -> Option<Vec<(String, Vec<String>)>> {
-    if entries.iter().all(|(_, v)| matches!(v, Argument::List(_))) {
+fn from_map(entries: &[(String, ArgumentValue)]) -> Option<Vec<(String, Vec<String>)>> {
+    if entries
+        .iter()
+        .all(|(_, v)| matches!(v, ArgumentValue::List(_)))
+    {
         return entries
             .iter()
             .map(|(category, list)| Some((category.clone(), values(list)?)))
@@ -104,13 +108,13 @@ pub(crate) struct CategoriesFunction;
 impl TableFunctionImpl for CategoriesFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let name = match args.exprs() {
-            [name] => Argument::from_expr(name),
+            [name] => ArgumentValue::from_expr(name),
             _ => None,
         };
         let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
             return internal_err!("{CATEGORIES_FUNCTION} needs a session of DataFusion");
         };
-        let Some(name) = name.as_ref().and_then(Argument::text) else {
+        let Some(name) = name.as_ref().and_then(ArgumentValue::text) else {
             return plan_err!(
                 "{CATEGORIES_FUNCTION}: categories are in a table or in a file, named in quotes"
             );

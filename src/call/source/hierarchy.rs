@@ -23,7 +23,7 @@ use self::made::Made;
 use self::source::rows_of;
 use super::input;
 use super::load::{Load, PlanningLoad};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::system::check_levels;
 use crate::table::Taxonomy;
@@ -45,7 +45,7 @@ pub(crate) fn plan_given(
 /// made from them.
 pub(crate) fn plan_column(
     input: LogicalPlan,
-    named: &[(String, Argument)],
+    named: &[(String, ArgumentValue)],
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
     const HELP: &str = "column => age, by => 'bins(5, 20)'";
@@ -110,11 +110,11 @@ pub(crate) fn plan_rows(taxonomy: &Taxonomy) -> Result<LogicalPlan> {
 
 /// The columns of `hierarchy => {column: …}` with their levels; else what is wrong.
 pub(crate) fn read_map(
-    value: &Argument,
+    value: &ArgumentValue,
     load: &mut dyn Load,
 ) -> Result<Vec<(String, Levels)>, String> {
     let shape = || format!("must map columns to a file or table, or to {BUILT_IN}, not {value}");
-    let Argument::Map(entries) = value else {
+    let ArgumentValue::Map(entries) = value else {
         return Err(shape());
     };
     let mut hierarchies: Vec<(String, Levels)> = vec![];
@@ -145,7 +145,11 @@ pub(crate) fn rows_value(taxonomy: &Taxonomy) -> Result<Expr> {
 }
 
 /// A text among the arguments.
-fn text_argument<'a>(named: &'a [(String, Argument)], name: &str, help: &str) -> Result<&'a str> {
+fn text_argument<'a>(
+    named: &'a [(String, ArgumentValue)],
+    name: &str,
+    help: &str,
+) -> Result<&'a str> {
     let given = named.iter().find(|(n, _)| n == name);
     let text = given.and_then(|(_, value)| value.text());
     text.ok_or_else(|| error::argument(NAME, name, format!("is missing: {help}")))

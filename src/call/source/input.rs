@@ -14,7 +14,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableSource};
 use futures::StreamExt;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 
 /// Name under which [`InputFunction`] is registered, for our own use.
@@ -30,13 +30,13 @@ pub(crate) struct InputFunction;
 impl TableFunctionImpl for InputFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let name = match args.exprs() {
-            [name] => Argument::from_expr(name),
+            [name] => ArgumentValue::from_expr(name),
             _ => None,
         };
         let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
             return internal_err!("{INPUT_FUNCTION} needs a session of DataFusion");
         };
-        match name.as_ref().and_then(Argument::text) {
+        match name.as_ref().and_then(ArgumentValue::text) {
             Some(name) => find(state, name),
             None => plan_err!(
                 "{INPUT_FUNCTION}: the input must be the name of a table or the path of files"

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgE
 
 use super::{constant, plan_input};
 use crate::call::source::PlanningLoad;
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::measure::sql::audits::{AuditEntry, Given, table};
 
@@ -18,7 +18,7 @@ pub fn plan(
     context: &mut dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
     let mut relations: Vec<(String, LogicalPlan)> = vec![];
-    let mut named: Vec<(String, Argument)> = vec![];
+    let mut named: Vec<(String, ArgumentValue)> = vec![];
     for arg in args {
         let (name, value) = match arg {
             FunctionArg::Unnamed(value) => (None, value),
@@ -80,9 +80,9 @@ fn options(
     entry: &AuditEntry,
     value: &SqlExpr,
     context: &mut dyn RelationPlannerContext,
-) -> Result<Vec<(String, Argument)>> {
-    match Argument::from_sql(value, context) {
-        Some(Argument::Map(entries)) => Ok(entries),
+) -> Result<Vec<(String, ArgumentValue)>> {
+    match ArgumentValue::from_sql(value, context) {
+        Some(ArgumentValue::Map(entries)) => Ok(entries),
         _ => Err(order(entry)),
     }
 }

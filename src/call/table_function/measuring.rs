@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use crate::call::source::{SessionLoad, input};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::measure::sql::audits::{AuditEntry, Given, table};
 use crate::pipeline::coerced;
@@ -46,7 +46,7 @@ impl TableFunctionImpl for AuditTableFunction {
         let Some((options, named_tables)) = args.exprs().split_last() else {
             return Err(usage());
         };
-        let Some(Argument::Map(options)) = Argument::from_expr(options) else {
+        let Some(ArgumentValue::Map(options)) = ArgumentValue::from_expr(options) else {
             return Err(usage());
         };
         if named_tables.len() != required.len() {
@@ -54,8 +54,11 @@ impl TableFunctionImpl for AuditTableFunction {
         }
         let mut relations: Vec<(String, LogicalPlan)> = vec![];
         for (relation, table) in required.iter().zip(named_tables) {
-            let table = Argument::from_expr(table);
-            let table = table.as_ref().and_then(Argument::text).ok_or_else(usage)?;
+            let table = ArgumentValue::from_expr(table);
+            let table = table
+                .as_ref()
+                .and_then(ArgumentValue::text)
+                .ok_or_else(usage)?;
             relations.push(((*relation).to_owned(), self.scan(state, relation, table)?));
         }
         let mut named = vec![];

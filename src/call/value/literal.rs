@@ -4,13 +4,13 @@ use datafusion::arrow::array::{Array, AsArray};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
-use super::Argument;
+use super::ArgumentValue;
 
-impl Argument {
+impl ArgumentValue {
     /// Reads a constant or a column's name; `None` for anything else.
     pub(crate) fn from_expr(expr: &Expr) -> Option<Self> {
         match expr {
-            Expr::Column(column) => Some(Argument::Name(column.name.clone())),
+            Expr::Column(column) => Some(ArgumentValue::Name(column.name.clone())),
             Expr::Literal(value, _) => Self::from_scalar(value),
             Expr::Cast(cast) => Self::from_expr(&cast.expr),
             Expr::Alias(alias) => Self::from_expr(&alias.expr),
@@ -21,10 +21,10 @@ impl Argument {
     /// Reads a constant.
     pub(super) fn from_scalar(value: &ScalarValue) -> Option<Self> {
         if value.is_null() {
-            return Some(Argument::Null);
+            return Some(ArgumentValue::Null);
         }
         match value {
-            ScalarValue::Boolean(Some(b)) => return Some(Argument::Boolean(*b)),
+            ScalarValue::Boolean(Some(b)) => return Some(ArgumentValue::Boolean(*b)),
             ScalarValue::List(list) => return Self::from_items(&list.value(0)),
             ScalarValue::LargeList(list) => return Self::from_items(&list.value(0)),
             ScalarValue::FixedSizeList(list) => return Self::from_items(&list.value(0)),
@@ -46,9 +46,9 @@ impl Argument {
                     .enumerate()
                     .all(|(i, (name, _))| *name == format!("c{i}"));
                 return Some(if tuple {
-                    Argument::List(entries.into_iter().map(|(_, value)| value).collect())
+                    ArgumentValue::List(entries.into_iter().map(|(_, value)| value).collect())
                 } else {
-                    Argument::Map(entries)
+                    ArgumentValue::Map(entries)
                 });
             }
             ScalarValue::Map(map) => {
@@ -60,7 +60,7 @@ impl Argument {
                 let entries = (0..entries.len())
                     .map(|i| Some((item(0, i)?.plain()?, item(1, i)?)))
                     .collect::<Option<Vec<_>>>();
-                return entries.map(Argument::Map);
+                return entries.map(ArgumentValue::Map);
             }
             _ => {}
         }
@@ -73,15 +73,15 @@ impl Argument {
             Some(strings.as_string::<i32>().value(0).to_owned())
         })?;
         Some(if value.data_type().is_numeric() {
-            Argument::Number(text)
+            ArgumentValue::Number(text)
         } else {
-            Argument::Text(text)
+            ArgumentValue::Text(text)
         })
     }
 
     fn from_items(items: &dyn Array) -> Option<Self> {
         let items = (0..items.len())
             .map(|i| Self::from_scalar(&ScalarValue::try_from_array(items, i).ok()?));
-        items.collect::<Option<Vec<_>>>().map(Argument::List)
+        items.collect::<Option<Vec<_>>>().map(ArgumentValue::List)
     }
 }

@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 
 use super::super::codes::invalid;
-use super::{Anatomy, AnatomyTable};
+use super::{AnatomyTable, ShownTables};
 
 /// One of the tables, taken out.
 struct Part {
@@ -26,12 +26,12 @@ impl Part {
     }
 }
 
-impl Anatomy {
+impl ShownTables {
     /// Reads a relation in long form.
     ///
     /// `subtable` names the table of each row: `qi_1`, `qi_2` … for the sub-tables, `sa` for the sensitive values. Sub-table
     /// `i` has the columns `division[i]` of `columns`; its rows are NULL in all others, and in `sensitive`. `whole` is
-    /// as for [`Anatomy::with_prior`].
+    /// as for [`ShownTables::with_prior`].
     pub fn from_long_form(
         subtable: &ArrayRef,
         table: AnatomyTable<'_>,

@@ -25,7 +25,7 @@ use self::tables::Group;
 use super::codes::with_one_nan_and_zero;
 use super::ratio::Ratio;
 
-pub use tables::{Anatomy, AnatomyTable};
+pub use tables::{AnatomyTable, ShownTables};
 pub use violation::AnatomyViolation;
 
 /// Upper bounds on every group; one that is `None` is not checked.
@@ -101,7 +101,7 @@ impl AnatomyAttained {
 /// # Errors
 /// The first [`AnatomyViolation`] in the order of its variants, bounds in the order of their names.
 pub fn verify_anatomy(
-    anatomy: &Anatomy,
+    anatomy: &ShownTables,
     bounds: &AnatomyBounds,
 ) -> Result<AnatomyAttained, AnatomyViolation> {
     let tables = anatomy.groups.iter().map(|group| group.individuals.len());
@@ -156,7 +156,7 @@ pub fn verify_anatomy(
 }
 
 fn require(
-    anatomy: &Anatomy,
+    anatomy: &ShownTables,
     parameter: &'static str,
     bound: Option<Ratio>,
     holds: impl Fn(Ratio, &Group) -> bool,
@@ -260,11 +260,11 @@ mod tests {
         (2, "6700", 1),
     ];
 
-    fn read(ages: &Arrays, jobs: &Arrays, salaries: &Arrays) -> Anatomy {
-        Anatomy::try_new(&[ages.table(), jobs.table()], salaries.table()).unwrap()
+    fn read(ages: &Arrays, jobs: &Arrays, salaries: &Arrays) -> ShownTables {
+        ShownTables::try_new(&[ages.table(), jobs.table()], salaries.table()).unwrap()
     }
 
-    fn table_3() -> Anatomy {
+    fn table_3() -> ShownTables {
         read(
             &Arrays::new(&AGES),
             &Arrays::new(&JOBS),
@@ -335,7 +335,7 @@ mod tests {
         // Half of all have x; the second group has nobody with it.
         let values = Arrays::new(&[(1, "x", 2), (2, "y", 1), (2, "z", 1)]);
         let others = Arrays::new(&[(1, "a", 2), (2, "a", 2)]);
-        let anatomy = Anatomy::try_new(&[others.table()], values.table()).unwrap();
+        let anatomy = ShownTables::try_new(&[others.table()], values.table()).unwrap();
         let delta = |n, d| {
             verify_anatomy(
                 &anatomy,
@@ -351,11 +351,12 @@ mod tests {
         let whole: ArrayRef = Arc::new(StringArray::from(vec!["w", "x", "y", "z"]));
         let counts: ArrayRef = Arc::new(Int64Array::from(vec![12, 2, 1, 1]));
         let anatomy =
-            Anatomy::with_prior(&[others.table()], values.table(), &whole, &counts).unwrap();
+            ShownTables::with_prior(&[others.table()], values.table(), &whole, &counts).unwrap();
         let attained = verify_anatomy(&anatomy, &NONE).unwrap();
         assert_eq!(attained.delta, 0.875);
         let few: ArrayRef = Arc::new(Int64Array::from(vec![12, 1, 1, 0]));
-        let anatomy = Anatomy::with_prior(&[others.table()], values.table(), &whole, &few).unwrap();
+        let anatomy =
+            ShownTables::with_prior(&[others.table()], values.table(), &whole, &few).unwrap();
         let beyond = AnatomyViolation::BeyondPrior { values: 2 };
         assert_eq!(verify_anatomy(&anatomy, &NONE), Err(beyond));
     }
@@ -365,7 +366,7 @@ mod tests {
         // 3,000,001 of 6,000,001 in each of eleven tables, beyond 128 bits.
         let rows = Arrays::new(&[(1, "a", 3_000_001), (1, "b", 3_000_000)]);
         let tables = vec![rows.table(); 11];
-        let anatomy = Anatomy::try_new(&tables, rows.table()).unwrap();
+        let anatomy = ShownTables::try_new(&tables, rows.table()).unwrap();
         let gamma = |n, d| {
             verify_anatomy(
                 &anatomy,
@@ -387,7 +388,7 @@ mod tests {
             Arrays::new(&JOBS),
             Arrays::new(&SALARIES),
         );
-        let refused = |anatomy: &Anatomy| verify_anatomy(anatomy, &NONE).unwrap_err();
+        let refused = |anatomy: &ShownTables| verify_anatomy(anatomy, &NONE).unwrap_err();
         // A group that is not in one table.
         let fewer = Arrays::new(&AGES[..4]);
         let sizes = AnatomyViolation::Sizes { groups: 1 };
@@ -428,18 +429,18 @@ mod tests {
             columns: &two,
             ..salaries.table()
         };
-        assert!(Anatomy::try_new(&[ages.table()], two).is_err());
+        assert!(ShownTables::try_new(&[ages.table()], two).is_err());
         let short = AnatomyTable {
             count: &jobs.count,
             ..ages.table()
         };
-        assert!(Anatomy::try_new(&[short], salaries.table()).is_err());
+        assert!(ShownTables::try_new(&[short], salaries.table()).is_err());
     }
 
     #[test]
     fn no_groups_violate_nothing() {
         let empty = Arrays::new(&[]);
-        let anatomy = Anatomy::try_new(&[empty.table()], empty.table()).unwrap();
+        let anatomy = ShownTables::try_new(&[empty.table()], empty.table()).unwrap();
         let bounds = AnatomyBounds {
             alpha: ratio(1, 9),
             beta: ratio(1, 9),
@@ -465,7 +466,7 @@ mod tests {
     #[test]
     fn violations_name_counts_and_nothing_else() {
         let canary = Arrays::new(&[(770_001, "CANARY", 5), (770_001, "CANARY-2", 1)]);
-        let anatomy = Anatomy::try_new(&[canary.table()], canary.table()).unwrap();
+        let anatomy = ShownTables::try_new(&[canary.table()], canary.table()).unwrap();
         let bounds = AnatomyBounds {
             beta: ratio(1, 2),
             ..NONE
@@ -511,7 +512,8 @@ mod tests {
         let (names, arrays, salaries) = long_form();
         let division = [vec![0], vec![1]];
         let read = |names: &ArrayRef, arrays: &Arrays, salaries: &ArrayRef| {
-            let anatomy = Anatomy::from_long_form(names, arrays.table(), &division, salaries, None);
+            let anatomy =
+                ShownTables::from_long_form(names, arrays.table(), &division, salaries, None);
             verify_anatomy(&anatomy.unwrap(), &NONE)
         };
         let expected = verify_anatomy(&table_3(), &NONE);
@@ -536,7 +538,7 @@ mod tests {
         let unknown = Err(AnatomyViolation::UnknownTable { rows: 2 });
         assert_eq!(read(&others, &arrays, &salaries), unknown);
         let beyond = [vec![0], vec![2]];
-        let read = Anatomy::from_long_form(&names, arrays.table(), &beyond, &salaries, None);
+        let read = ShownTables::from_long_form(&names, arrays.table(), &beyond, &salaries, None);
         assert!(read.is_err());
     }
 }

@@ -93,7 +93,7 @@ impl AnatomyTable<'_> {
 
 /// Anatomized tables, grouped.
 #[derive(Debug)]
-pub struct Anatomy {
+pub struct ShownTables {
     pub(super) groups: Vec<Group>,
     /// How many individuals of the whole table have each sensitive value, by code.
     prior: Vec<u64>,
@@ -128,7 +128,7 @@ pub(super) struct Faults {
     pub stray: usize,
 }
 
-impl Anatomy {
+impl ShownTables {
     /// Reads tables as they are published; the sensitive values of all groups together are the whole table's.
     pub fn try_new(
         sub_tables: &[AnatomyTable<'_>],
@@ -328,7 +328,7 @@ impl Group {
     }
 }
 
-impl Anatomy {
+impl ShownTables {
     /// How far each sensitive value's share of the group is from its share of the whole table: |c · L − H · n|. Of the
     /// values that the group lacks only the most frequent one matters.
     pub(super) fn distances(&self, group: &Group) -> impl Iterator<Item = u128> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::tables::{Anatomy, Group};
+use super::tables::{Group, ShownTables};
 
 /// What does not hold. Counts only, never a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub enum AnatomyViolation {
     },
 }
 
-impl Anatomy {
+impl ShownTables {
     /// What must hold whatever the bounds.
     pub(super) fn check_form(&self, tables: usize) -> Result<(), AnatomyViolation> {
         let faults = &self.faults;

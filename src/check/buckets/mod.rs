@@ -25,7 +25,7 @@ use super::ratio::Ratio;
 pub use original::flags_absent;
 #[cfg(test)]
 pub use preserved::preserved;
-pub use release::{BucketTable, LocalColumn, LocalRelease};
+pub use release::{BucketTable, LocalColumn, ShownBuckets};
 
 /// What every bucket of an attribute must satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +175,7 @@ pub enum LocalViolation {
 ///
 /// The first [`LocalViolation`] in the order of its variants.
 pub fn verify_local(
-    release: &LocalRelease,
+    release: &ShownBuckets,
     k: usize,
     rules: &[BucketRule],
 ) -> Result<LocalAttained, LocalViolation> {
@@ -209,7 +209,7 @@ pub fn verify_local(
 /// # Errors
 ///
 /// The first [`LocalViolation`] in the order of its variants.
-pub fn verify_groups(release: &LocalRelease, k: usize) -> Result<(), LocalViolation> {
+pub fn verify_groups(release: &ShownBuckets, k: usize) -> Result<(), LocalViolation> {
     release.check_people()?;
     check_groups(&release.group_sizes(), k)
 }

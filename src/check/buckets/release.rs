@@ -40,7 +40,7 @@ pub struct BucketTable {
 
 /// A release, grouped.
 #[derive(Debug)]
-pub struct LocalRelease {
+pub struct ShownBuckets {
     individuals: usize,
     without_pseudonym: usize,
     with_several: usize,
@@ -51,7 +51,7 @@ pub struct LocalRelease {
     attributes: Vec<AttributeBuckets>,
 }
 
-impl LocalRelease {
+impl ShownBuckets {
     /// Groups published columns of the same length. `qi` are the quasi-identifiers that nobody keeps secret.
     ///
     /// Bucketized values of a `Struct<lo, hi>` or `List` column must be single values in that form.

@@ -70,7 +70,7 @@ fn figure_2() -> (ArrayRef, LocalColumn, LocalColumn, LocalColumn) {
 #[test]
 fn figure_2_has_groups_and_buckets_of_two() {
     let (gender, age, zip, disease) = figure_2();
-    let release = LocalRelease::try_new(&who(8), &[gender], &[age, zip], &[disease]).unwrap();
+    let release = ShownBuckets::try_new(&who(8), &[gender], &[age, zip], &[disease]).unwrap();
     let attained = verify_local(&release, 2, &[TWO; 3]).unwrap();
     assert_eq!((attained.individuals, attained.groups), (8, 4));
     assert_eq!((attained.smallest_group, attained.largest_group), (2, 2));
@@ -106,7 +106,7 @@ fn columns_may_be_dictionaries() {
         };
         let (qi, semi_sensitive) = ([pack(&gender)], [packed(&age), packed(&zip)]);
         let sensitive = [packed(&disease)];
-        let release = LocalRelease::try_new(&who(8), &qi, &semi_sensitive, &sensitive).unwrap();
+        let release = ShownBuckets::try_new(&who(8), &qi, &semi_sensitive, &sensitive).unwrap();
         verify_local(&release, k, &[TWO; 3])
     };
     for k in [2, 3] {
@@ -116,7 +116,7 @@ fn columns_may_be_dictionaries() {
     let lists = [Some(vec![Some(1)]), Some(vec![Some(1), Some(2)]), None];
     let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
     let sensitive = [column(&packed(&lists), &[1, 1, 1])];
-    let release = LocalRelease::try_new(&who(3), &[], &[], &sensitive).unwrap();
+    let release = ShownBuckets::try_new(&who(3), &[], &[], &sensitive).unwrap();
     let violation = verify_local(&release, 1, &[TWO]).unwrap_err();
     let unlike = LocalViolation::NoValue {
         attribute: 0,
@@ -130,7 +130,7 @@ fn an_insider_learns_more() {
     // docs/theory/papers.md L5: one of three for an outsider, one of two for a member; 2 of 4, then 2 of 3.
     let values = ints(&[1, 2, 3, 1, 1, 2, 3]);
     let sensitive = column(&values, &[7, 7, 7, 9, 9, 9, 9]);
-    let release = LocalRelease::try_new(&who(7), &[], &[], &[sensitive]).unwrap();
+    let release = ShownBuckets::try_new(&who(7), &[], &[], &[sensitive]).unwrap();
     let attained = verify_local(&release, 7, &[close("1", false)]).unwrap();
     let attained = attained.attributes[0];
     assert_eq!(attained.outsider_share, Ratio::of(1, 2));
@@ -138,7 +138,7 @@ fn an_insider_learns_more() {
     assert_eq!((attained.smallest_bucket, attained.largest_bucket), (3, 4));
     assert_eq!((attained.most_of_a_value, attained.owners), (2, 7));
     let unique = column(&ints(&[1, 2, 3]), &[7, 7, 7]);
-    let release = LocalRelease::try_new(&who(3), &[], &[], &[unique]).unwrap();
+    let release = ShownBuckets::try_new(&who(3), &[], &[], &[unique]).unwrap();
     let attained = verify_local(&release, 1, &[TWO]).unwrap().attributes[0];
     assert_eq!(attained.outsider_share, Ratio::of(1, 3));
     assert_eq!(attained.insider_share, Ratio::of(1, 2), "1 / (l − 1)");
@@ -160,7 +160,7 @@ fn a_value_occurs_once_in_a_bucket_of_l() {
         }),
     };
     for column in [twice, apart] {
-        let release = LocalRelease::try_new(&who(6), &[], &[], &[column]).unwrap();
+        let release = ShownBuckets::try_new(&who(6), &[], &[], &[column]).unwrap();
         let said = "1 of 2 buckets of attribute 0 violate 2-diversity; the first of them has 4 values, one of them 2 times";
         let violation = verify_local(&release, 1, &[TWO]).unwrap_err();
         assert_eq!(violation.to_string(), said);
@@ -185,7 +185,7 @@ fn what_is_in_a_bucket_says_nothing_about_the_group() {
     // The permuted values differ, but all four are one group; whoever shows an age is another pattern.
     let age = ints(&[1, 2, 3, 4, 1, 1]);
     let semi = column(&age, &[5, 5, 6, 6, 0, 0]);
-    let release = LocalRelease::try_new(&who(6), &[], &[semi], &[]).unwrap();
+    let release = ShownBuckets::try_new(&who(6), &[], &[semi], &[]).unwrap();
     let attained = verify_local(&release, 2, &[TWO]).unwrap();
     assert_eq!((attained.groups, attained.largest_group), (2, 4));
     assert_eq!((attained.patterns, attained.smallest_pattern), (2, 2));
@@ -196,7 +196,7 @@ fn what_is_in_a_bucket_says_nothing_about_the_group() {
 fn faults_of_form_are_refused() {
     let values = ints(&[1, 2, 3, 4]);
     let violation = |who: &ArrayRef, column: LocalColumn| {
-        let release = LocalRelease::try_new(who, &[], &[], &[column]).unwrap();
+        let release = ShownBuckets::try_new(who, &[], &[], &[column]).unwrap();
         verify_local(&release, 1, &[TWO]).unwrap_err()
     };
     let good = || column(&values, &[1, 1, 2, 2]);
@@ -225,14 +225,14 @@ fn faults_of_form_are_refused() {
         }
     );
     let short = column(&ints(&[1]), &[1]);
-    assert!(LocalRelease::try_new(&who(4), &[], &[], &[short]).is_err());
+    assert!(ShownBuckets::try_new(&who(4), &[], &[], &[short]).is_err());
 }
 
 #[test]
 fn a_bucket_that_two_blocks_share_is_seen() {
     // docs/theory/papers.md G7: the union of two buckets of different values is none.
     let both = column(&ints(&[1, 2, 1, 2]), &[3, 3, 3, 3]);
-    let release = LocalRelease::try_new(&who(4), &[], &[], &[both]).unwrap();
+    let release = ShownBuckets::try_new(&who(4), &[], &[], &[both]).unwrap();
     // Still no more than half, but no longer unique.
     let violation = verify_local(&release, 1, &[TWO]).unwrap_err();
     assert!(matches!(
@@ -258,7 +258,7 @@ fn intervals_and_lists_of_one_value_are_values() {
     };
     let violation = |value: ArrayRef, bucket: &[u64]| {
         let semi = column(&value, bucket);
-        let release = LocalRelease::try_new(&who(4), &[], &[semi], &[]).unwrap();
+        let release = ShownBuckets::try_new(&who(4), &[], &[semi], &[]).unwrap();
         verify_local(&release, 2, &[TWO])
     };
     let value = interval(&[(3, 3), (9, 9), (1, 5), (1, 5)]);
@@ -298,7 +298,7 @@ fn closeness_is_exact_at_the_boundary() {
     // 4 of 6 against 3 of 6 ones: one third of a bucket of three against one half is exactly 1/6.
     let values = ints(&[1, 1, 2, 1, 2, 2]);
     let holds = |bucket: &[u64], rule| {
-        let release = LocalRelease::try_new(&who(6), &[], &[], &[column(&values, bucket)]);
+        let release = ShownBuckets::try_new(&who(6), &[], &[], &[column(&values, bucket)]);
         verify_local(&release.unwrap(), 1, &[rule]).is_ok()
     };
     let thirds = [1, 1, 1, 2, 2, 2];
@@ -306,7 +306,7 @@ fn closeness_is_exact_at_the_boundary() {
     assert!(!holds(&thirds, close("0.1666666666666666666", false)));
     // A bucket of one value is refused however close it is.
     let release = column(&ints(&[1, 1, 1, 1, 1, 2]), &[1, 1, 2, 2, 2, 2]);
-    let release = LocalRelease::try_new(&who(6), &[], &[], &[release]).unwrap();
+    let release = ShownBuckets::try_new(&who(6), &[], &[], &[release]).unwrap();
     assert!(verify_local(&release, 1, &[close("0.9", false)]).is_err());
 }
 
@@ -315,14 +315,14 @@ fn order_matters_for_ordered_closeness() {
     // Salaries 1 to 9 (Li 2007): {1, 2, 3} is 0.375 off, {1, 5, 9} 1/12.
     let values = ints(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let distance = |bucket: &[u64]| {
-        let release = LocalRelease::try_new(&who(9), &[], &[], &[column(&values, bucket)]);
+        let release = ShownBuckets::try_new(&who(9), &[], &[], &[column(&values, bucket)]);
         let attained = verify_local(&release.unwrap(), 1, &[close("0.9", true)]).unwrap();
         attained.attributes[0].largest_distance.unwrap()
     };
     assert!((distance(&[1, 1, 1, 2, 2, 2, 3, 3, 3]) - 0.375).abs() < 1e-12);
     assert!((distance(&[1, 2, 3, 2, 1, 3, 3, 2, 1]) - 0.125).abs() < 0.05);
     let nominal = |bucket: &[u64]| {
-        let release = LocalRelease::try_new(&who(9), &[], &[], &[column(&values, bucket)]);
+        let release = ShownBuckets::try_new(&who(9), &[], &[], &[column(&values, bucket)]);
         let attained = verify_local(&release.unwrap(), 1, &[close("0.9", false)]).unwrap();
         attained.attributes[0].largest_distance.unwrap()
     };
@@ -343,7 +343,7 @@ fn detached_tables_are_checked_against_their_members() {
             bucket: ids(&[8, 9, 9, 8]),
             table: Some(table),
         };
-        let release = LocalRelease::try_new(&who(4), &[], &[], &[column]).unwrap();
+        let release = ShownBuckets::try_new(&who(4), &[], &[], &[column]).unwrap();
         verify_local(&release, 2, &[TWO])
     };
     let attained = verdict(&hidden, table(&[1, 1, 1, 1])).unwrap();
@@ -417,7 +417,7 @@ fn flags_are_not_published() {
 fn violations_hold_no_value() {
     let values = texts(&["CANARY-1", "CANARY-1", "CANARY-2"]);
     let one = column(&values, &[77, 77, 78]);
-    let release = LocalRelease::try_new(&who(3), &[Arc::clone(&values)], &[], &[one]).unwrap();
+    let release = ShownBuckets::try_new(&who(3), &[Arc::clone(&values)], &[], &[one]).unwrap();
     for k in [1, 2] {
         let violation = verify_local(&release, k, &[TWO]).unwrap_err();
         for said in [violation.to_string(), format!("{violation:?}")] {
@@ -429,7 +429,7 @@ fn violations_hold_no_value() {
 #[test]
 fn nobody_violates_nothing() {
     let none = column(&ints(&[]), &[]);
-    let release = LocalRelease::try_new(
+    let release = ShownBuckets::try_new(
         &who(0),
         &[],
         std::slice::from_ref(&none),

@@ -6,11 +6,11 @@ mod requirement;
 mod sensitivity;
 mod verdict;
 
-pub use published::{Class, Published};
+pub use published::{Class, ShownClasses};
 pub(crate) use published::{NULL, Tally};
 pub use reasoning::{Answer, Minimum, eir_diverse, min_hitting_set};
-pub use requirement::{Requirement, Shortfall};
-#[cfg(test)]
-pub(crate) use sensitivity::{Attribute, Records, by_class, individuals, shown};
+pub use requirement::{ClassRequirement, Shortfall};
 pub use sensitivity::{Listed, SensitiveColumn, SensitiveTable, Sensitivity, check_sensitivity};
+#[cfg(test)]
+pub(crate) use sensitivity::{Records, ShownAttribute, by_class, individuals, shown};
 pub use verdict::{diversity, verify};

@@ -16,7 +16,7 @@ pub(crate) const NULL: u32 = 0;
 /// NULL equal to NULL, NaN to NaN and -0.0 to 0.0. To check a release that comes in several pieces as one,
 /// concatenate their columns first: a class may have members in every piece.
 #[derive(Debug)]
-pub struct Published {
+pub struct ShownClasses {
     /// The different values of each member, with NULL first where there is one.
     values: Vec<u32>,
     /// How many records of that member show that value.
@@ -46,7 +46,7 @@ pub(crate) struct Member {
 /// One equivalence class: individuals who show the same tuple of quasi-identifiers (Wang 2018, Def. 2.1).
 #[derive(Debug, Clone, Copy)]
 pub struct Class<'a> {
-    published: &'a Published,
+    published: &'a ShownClasses,
     pub(crate) members: &'a [Member],
     tuple: u32,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Counts {
 #[derive(Debug)]
 pub(crate) struct Tally(Vec<(usize, usize)>);
 
-impl Published {
+impl ShownClasses {
     /// Groups records that refer to a list of published tuples.
     ///
     /// `tuples` are the quasi-identifier columns of that list, and record `i` shows its row
@@ -252,7 +252,7 @@ impl<'a> Class<'a> {
     }
 
     /// The set of sensitive values S(p) of every individual whose values are all known, as codes that mean
-    /// nothing outside this [`Published`]. An individual with a NULL is left out: the record without a value
+    /// nothing outside this [`ShownClasses`]. An individual with a NULL is left out: the record without a value
     /// may represent it in a reasoning set, and adds no value there.
     pub fn fingerprints(&self) -> Vec<&'a [u32]> {
         let values = self
@@ -267,7 +267,7 @@ impl<'a> Class<'a> {
         self.tuple as usize
     }
 
-    /// The set of sensitive values of every individual, as codes that mean nothing outside this [`Published`], and whether
+    /// The set of sensitive values of every individual, as codes that mean nothing outside this [`ShownClasses`], and whether
     /// there is a NULL beside them.
     pub fn value_sets(&self) -> Vec<(&'a [u32], bool)> {
         let sets = self.members.iter().map(|m| self.values_of(m).0);
@@ -358,7 +358,8 @@ mod tests {
             text(&["a", "b", "a", "b"]),
             Arc::new(list(&[&[1, 2], &[3], &[1, 2], &[4]])) as ArrayRef,
         ];
-        let published = Published::try_new(&tuples, &[0, 2, 1, 3], &people(4), &people(4)).unwrap();
+        let published =
+            ShownClasses::try_new(&tuples, &[0, 2, 1, 3], &people(4), &people(4)).unwrap();
         assert_eq!(sizes(&published), [1, 1, 2]);
         assert_eq!(published.classes_without_records, 0);
     }
@@ -399,12 +400,12 @@ mod tests {
                 [2, 2, 2]
             };
             let who = people(column.len());
-            let published = Published::from_columns(&[column], &who, &who).unwrap();
+            let published = ShownClasses::from_columns(&[column], &who, &who).unwrap();
             assert_eq!(sizes(&published), expected);
         }
         // As sensitive values, too: one individual, three of them and NULL.
         let one: ArrayRef = Arc::new(Int32Array::from(vec![7; 6]));
-        let published = Published::from_columns(&[], &one, &floats).unwrap();
+        let published = ShownClasses::from_columns(&[], &one, &floats).unwrap();
         assert_eq!(published.values, [NULL, 1, 2]);
         assert_eq!(published.value_records, [2, 2, 2]);
     }
@@ -412,7 +413,8 @@ mod tests {
     #[test]
     fn a_record_shown_twice_is_two_records_and_one_value() {
         let who: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 1, 1]));
-        let published = Published::from_columns(&[], &who, &text(&["x", "x", "x", "y"])).unwrap();
+        let published =
+            ShownClasses::from_columns(&[], &who, &text(&["x", "x", "x", "y"])).unwrap();
         let class = published.classes().next().unwrap();
         let counts = Counts {
             records: 4,
@@ -432,7 +434,7 @@ mod tests {
     fn an_individual_with_a_null_has_no_fingerprint() {
         let who: ArrayRef = Arc::new(Int32Array::from(vec![1, 1, 2, 3]));
         let what: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), None, Some("y"), None]));
-        let published = Published::from_columns(&[], &who, &what).unwrap();
+        let published = ShownClasses::from_columns(&[], &who, &what).unwrap();
         let class = published.classes().next().unwrap();
         assert_eq!(class.fingerprints().len(), 1);
         let counts = class.counts(&mut published.tally());
@@ -450,7 +452,8 @@ mod tests {
             None,
         ]));
         let tuples = [text(&["a", "b", "c"])];
-        let published = Published::try_new(&tuples, &[0, 1, 1, 0], &who, &text(&["x"; 4])).unwrap();
+        let published =
+            ShownClasses::try_new(&tuples, &[0, 1, 1, 0], &who, &text(&["x"; 4])).unwrap();
         assert_eq!(published.records_without_pseudonym, 1);
         assert_eq!(published.individuals, 2);
         assert_eq!(published.individuals_in_several_classes, 1);
@@ -462,24 +465,24 @@ mod tests {
     fn input_that_does_not_fit_is_refused() {
         let (three, two) = (people(3), people(2));
         let one_tuple = [text(&["a"])];
-        assert!(Published::try_new(&one_tuple, &[0, 0, 0], &three, &two).is_err());
-        assert!(Published::try_new(&one_tuple, &[0, 0, 0], &two, &three).is_err());
-        assert!(Published::try_new(&one_tuple, &[0, 1, 0], &three, &three).is_err());
-        assert!(Published::from_columns(&one_tuple, &three, &three).is_err());
+        assert!(ShownClasses::try_new(&one_tuple, &[0, 0, 0], &three, &two).is_err());
+        assert!(ShownClasses::try_new(&one_tuple, &[0, 0, 0], &two, &three).is_err());
+        assert!(ShownClasses::try_new(&one_tuple, &[0, 1, 0], &three, &three).is_err());
+        assert!(ShownClasses::from_columns(&one_tuple, &three, &three).is_err());
         let uneven = [text(&["a"]), text(&["a", "b"])];
-        assert!(Published::try_new(&uneven, &[0, 0, 0], &three, &three).is_err());
+        assert!(ShownClasses::try_new(&uneven, &[0, 0, 0], &three, &three).is_err());
     }
 
     #[test]
     fn nothing_and_nulls_only() {
-        let published = Published::from_columns(&[], &people(0), &people(0)).unwrap();
+        let published = ShownClasses::from_columns(&[], &people(0), &people(0)).unwrap();
         assert_eq!(published.classes().len(), 0);
         let nulls: ArrayRef = Arc::new(NullArray::new(2));
         let published =
-            Published::from_columns(std::slice::from_ref(&nulls), &nulls, &nulls).unwrap();
+            ShownClasses::from_columns(std::slice::from_ref(&nulls), &nulls, &nulls).unwrap();
         assert_eq!(published.records_without_pseudonym, 2);
         let published =
-            Published::from_columns(std::slice::from_ref(&nulls), &people(2), &nulls).unwrap();
+            ShownClasses::from_columns(std::slice::from_ref(&nulls), &people(2), &nulls).unwrap();
         assert_eq!(sizes(&published), [2]);
         assert_eq!(published.individuals_without_value(), 2);
     }
@@ -498,7 +501,7 @@ mod tests {
     }
 
     /// Individuals per class, in ascending order.
-    fn sizes(published: &Published) -> Vec<usize> {
+    fn sizes(published: &ShownClasses) -> Vec<usize> {
         let mut sizes: Vec<_> = published.classes().map(|c| c.individuals()).collect();
         sizes.sort_unstable();
         sizes

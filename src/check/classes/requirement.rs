@@ -9,7 +9,7 @@ use crate::check::ratio::Ratio;
 /// What every equivalence class of a release must satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Requirement {
+pub enum ClassRequirement {
     /// IR k-anonymity (Wang 2018, Def. 2.3 (1)): at least `k` individuals.
     IrK {
         /// Individuals.
@@ -46,7 +46,7 @@ pub enum Requirement {
     },
 }
 
-/// By how much a class misses a [`Requirement`].
+/// By how much a class misses a [`ClassRequirement`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortfall {
@@ -76,7 +76,7 @@ pub enum Shortfall {
     Undecided,
 }
 
-impl Requirement {
+impl ClassRequirement {
     /// The requirement of a model by its name, with parameters as they were written; `None` if there is no such
     /// requirement or a parameter cannot be read.
     pub fn named<'a>(name: &str, parameter: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
@@ -155,7 +155,7 @@ fn require(holds: bool, shortfall: impl FnOnce() -> Shortfall) -> Result<(), Sho
     if holds { Ok(()) } else { Err(shortfall()) }
 }
 
-impl fmt::Display for Requirement {
+impl fmt::Display for ClassRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IrK { k } => write!(f, "IR {k}-anonymity"),

@@ -18,12 +18,12 @@ pub struct Records<'a> {
     /// The individual of each record.
     pub individual: &'a [u32],
     /// The sensitive attributes.
-    pub attributes: &'a [Attribute],
+    pub attributes: &'a [ShownAttribute],
 }
 
 /// A sensitive attribute of published records.
 #[derive(Debug, Clone, Default)]
-pub struct Attribute {
+pub struct ShownAttribute {
     /// The value of each record; `None` if it is missing.
     pub value: Vec<Option<u32>>,
     /// The category of each value, 0 for the most sensitive, where values have one.
@@ -249,7 +249,7 @@ impl Shown {
     fn check(
         &self,
         requirement: &Sensitivity,
-        attribute: &Attribute,
+        attribute: &ShownAttribute,
         share: Ratio,
     ) -> Result<(), SensitivityShortfall> {
         if requirement.of_categories {
@@ -297,7 +297,11 @@ pub(crate) fn individuals(records: &Records<'_>, of_class: &[usize]) -> BTreeSet
         .collect()
 }
 
-pub(crate) fn shown(records: &Records<'_>, attribute: &Attribute, of_class: &[usize]) -> Shown {
+pub(crate) fn shown(
+    records: &Records<'_>,
+    attribute: &ShownAttribute,
+    of_class: &[usize],
+) -> Shown {
     let mut shown = Shown::default();
     for record in of_class {
         let value = attribute.value[*record];

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::published::Published;
+use super::published::ShownClasses;
 use super::reasoning::{Answer, Minimum, eir_diverse, min_hitting_set};
-use super::requirement::{Requirement, Shortfall};
+use super::requirement::{ClassRequirement, Shortfall};
 use crate::check::ratio::Ratio;
 
 /// What a release that satisfies its requirement attains.
@@ -56,7 +56,7 @@ pub enum Violation {
     /// Classes that miss the requirement.
     Requirement {
         /// What was required.
-        requirement: Requirement,
+        requirement: ClassRequirement,
         /// All classes.
         classes: usize,
         /// Those that miss the requirement.
@@ -72,7 +72,7 @@ pub enum Violation {
     /// at.
     Undecided {
         /// What was required.
-        requirement: Requirement,
+        requirement: ClassRequirement,
         /// Individuals in the class.
         individuals: usize,
         /// Records in the class.
@@ -93,7 +93,10 @@ pub enum Violation {
 ///
 /// Linear in the records, except EIR l-diversity, which is NP-hard in the size of a class; easy for classes as
 /// they occur, else bounded, and then reported as undecided.
-pub fn verify(published: &Published, requirement: &Requirement) -> Result<Attained, Violation> {
+pub fn verify(
+    published: &ShownClasses,
+    requirement: &ClassRequirement,
+) -> Result<Attained, Violation> {
     check_form(published)?;
     let mut attained = Attained {
         records: published.records,
@@ -155,7 +158,7 @@ pub fn verify(published: &Published, requirement: &Requirement) -> Result<Attain
 /// # Errors
 ///
 /// A [`Violation`] of what must hold whatever the requirement.
-pub fn diversity(published: &Published) -> Result<Option<Minimum>, Violation> {
+pub fn diversity(published: &ShownClasses) -> Result<Option<Minimum>, Violation> {
     check_form(published)?;
     let mut least: Option<Minimum> = None;
     for class in published.classes() {
@@ -172,7 +175,7 @@ pub fn diversity(published: &Published) -> Result<Option<Minimum>, Violation> {
     Ok(least)
 }
 
-fn check_form(published: &Published) -> Result<(), Violation> {
+fn check_form(published: &ShownClasses) -> Result<(), Violation> {
     match published.records_without_pseudonym {
         0 => {}
         records => return Err(Violation::NoPseudonym { records }),
@@ -280,15 +283,15 @@ mod tests {
     fn table_3_is_identity_reserved_but_not_enhanced() {
         let published = publish(&TABLE_3);
         let holds = |requirement| verify(&published, &requirement).is_ok();
-        assert!(holds(Requirement::IrK { k: 3 }));
-        assert!(!holds(Requirement::IrK { k: 4 }));
-        assert!(holds(Requirement::IrKL { k: 3, l: 3 }));
-        assert!(!holds(Requirement::IrKL { k: 3, l: 4 }));
+        assert!(holds(ClassRequirement::IrK { k: 3 }));
+        assert!(!holds(ClassRequirement::IrK { k: 4 }));
+        assert!(holds(ClassRequirement::IrKL { k: 3, l: 3 }));
+        assert!(!holds(ClassRequirement::IrKL { k: 3, l: 4 }));
         assert!(holds(ir("0.4", "0.6")));
         assert!(!holds(ir("0.39", "0.6")));
         assert!(!holds(ir("0.4", "0.59")));
-        assert!(holds(Requirement::EirL { l: 1 }));
-        assert!(!holds(Requirement::EirL { l: 2 }));
+        assert!(holds(ClassRequirement::EirL { l: 1 }));
+        assert!(!holds(ClassRequirement::EirL { l: 2 }));
         assert!(!holds(eir("0.4", "0.6")));
         assert_eq!(diversity(&published), Ok(Some(Minimum::Exact(1))));
     }
@@ -296,7 +299,7 @@ mod tests {
     #[test]
     fn table_4_is_enhanced() {
         let published = publish(&TABLE_4);
-        let attained = verify(&published, &Requirement::EirL { l: 3 });
+        let attained = verify(&published, &ClassRequirement::EirL { l: 3 });
         let expected = Attained {
             records: 10,
             individuals: 7,
@@ -311,7 +314,7 @@ mod tests {
         assert_eq!(verify(&published, &eir("0.4", "0.6")), Ok(expected));
         assert_eq!(verify(&published, &eir("0.4", "0.5")), Ok(expected));
         assert!(verify(&published, &eir("0.4", "0.49")).is_err());
-        assert!(verify(&published, &Requirement::EirL { l: 4 }).is_err());
+        assert!(verify(&published, &ClassRequirement::EirL { l: 4 }).is_err());
         assert_eq!(diversity(&published), Ok(Some(Minimum::Exact(3))));
     }
 
@@ -341,9 +344,9 @@ mod tests {
     fn faults_of_form_are_refused_whatever_the_requirement() {
         let refused = |qi: &ArrayRef, who: &ArrayRef, what: &ArrayRef| {
             let tuples = std::slice::from_ref(qi);
-            let published = Published::try_new(tuples, &[0, 0, 1], who, what).unwrap();
+            let published = ShownClasses::try_new(tuples, &[0, 0, 1], who, what).unwrap();
             assert!(diversity(&published).is_err());
-            verify(&published, &Requirement::IrK { k: 1 }).unwrap_err()
+            verify(&published, &ClassRequirement::IrK { k: 1 }).unwrap_err()
         };
         let qi = text(&[Some("a"), Some("b")]);
         let who = text(&[Some("p"), Some("q"), Some("r")]);
@@ -371,7 +374,7 @@ mod tests {
         let who: ArrayRef = Arc::new(Int32Array::from(vec![1, 1, 2, 3]));
         let known = text(&[Some("x"), Some("w"), Some("y"), Some("z")]);
         let unknown = text(&[Some("x"), None, Some("y"), Some("z")]);
-        let diversity = |what| diversity(&Published::from_columns(&[], &who, what).unwrap());
+        let diversity = |what| diversity(&ShownClasses::from_columns(&[], &who, what).unwrap());
         assert_eq!(diversity(&known), Ok(Some(Minimum::Exact(3))));
         assert_eq!(diversity(&unknown), Ok(Some(Minimum::Exact(2))));
     }
@@ -379,7 +382,7 @@ mod tests {
     #[test]
     fn no_records_violate_nothing() {
         let published = publish(&[]);
-        let attained = verify(&published, &Requirement::EirL { l: 3 }).unwrap();
+        let attained = verify(&published, &ClassRequirement::EirL { l: 3 }).unwrap();
         assert_eq!((attained.records, attained.classes), (0, 0));
         assert_eq!((attained.smallest_class, attained.fewest_values), (0, 0));
         assert_eq!(diversity(&published), Ok(None));
@@ -390,7 +393,7 @@ mod tests {
         let published = publish(&TABLE_3);
         let said = |requirement| verify(&published, &requirement).unwrap_err().to_string();
         assert_eq!(
-            said(Requirement::EirL { l: 2 }),
+            said(ClassRequirement::EirL { l: 2 }),
             "1 of 2 classes violate EIR 2-diversity; the first of them, with 3 individuals and 5 records, \
              has a reasoning set with too few sensitive values"
         );
@@ -413,14 +416,14 @@ mod tests {
         let share = "0.3".parse().unwrap();
         for published in [&inconsistent, &consistent] {
             for requirement in [
-                Requirement::IrK { k: 3 },
-                Requirement::IrKL { k: 1, l: 3 },
-                Requirement::EirL { l: 3 },
-                Requirement::IrAlphaBeta {
+                ClassRequirement::IrK { k: 3 },
+                ClassRequirement::IrKL { k: 1, l: 3 },
+                ClassRequirement::EirL { l: 3 },
+                ClassRequirement::IrAlphaBeta {
                     alpha: share,
                     beta: share,
                 },
-                Requirement::EirAlphaBeta {
+                ClassRequirement::EirAlphaBeta {
                     alpha: share,
                     beta: share,
                 },
@@ -433,24 +436,24 @@ mod tests {
         }
     }
 
-    fn ir(alpha: &str, beta: &str) -> Requirement {
+    fn ir(alpha: &str, beta: &str) -> ClassRequirement {
         let (alpha, beta) = (alpha.parse().unwrap(), beta.parse().unwrap());
-        Requirement::IrAlphaBeta { alpha, beta }
+        ClassRequirement::IrAlphaBeta { alpha, beta }
     }
 
-    fn eir(alpha: &str, beta: &str) -> Requirement {
+    fn eir(alpha: &str, beta: &str) -> ClassRequirement {
         let (alpha, beta) = (alpha.parse().unwrap(), beta.parse().unwrap());
-        Requirement::EirAlphaBeta { alpha, beta }
+        ClassRequirement::EirAlphaBeta { alpha, beta }
     }
 
     fn text(values: &[Option<&str>]) -> ArrayRef {
         Arc::new(StringArray::from(values.to_vec()))
     }
 
-    fn publish(rows: &[(i32, &str, &str)]) -> Published {
+    fn publish(rows: &[(i32, &str, &str)]) -> ShownClasses {
         let who: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|r| r.0)));
         let qi = text(&rows.iter().map(|r| Some(r.1)).collect::<Vec<_>>());
         let what = text(&rows.iter().map(|r| Some(r.2)).collect::<Vec<_>>());
-        Published::from_columns(&[qi], &who, &what).unwrap()
+        ShownClasses::from_columns(&[qi], &who, &what).unwrap()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{FingerprintViolation, PublishedFingerprints};
+use super::{FingerprintViolation, ShownLabels};
 
 /// What every release under (k, kᵐ)-anonymity must satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum CombinationViolation {
 
 /// Checks a release against (k, kᵐ)-anonymity.
 pub fn verify_combinations(
-    published: &PublishedFingerprints,
+    published: &ShownLabels,
     requirement: &CombinationRequirement,
 ) -> Result<(), CombinationViolation> {
     published.check_form().map_err(CombinationViolation::Form)?;

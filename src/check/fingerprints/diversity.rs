@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::shares::{most_alike, most_related};
-use super::{FingerprintTally, PublishedFingerprints};
+use super::{FingerprintTally, ShownLabels};
 use crate::check::ratio::Ratio;
 
 /// What every release under (k, l)-diversity must satisfy.
@@ -108,7 +108,7 @@ pub enum FingerprintViolation {
 ///
 /// The first [`FingerprintViolation`] in the order of the requirement's parts.
 pub fn verify_fingerprints(
-    published: &PublishedFingerprints,
+    published: &ShownLabels,
     requirement: &FingerprintRequirement,
 ) -> Result<FingerprintsAttained, FingerprintViolation> {
     published.check_form()?;

@@ -24,7 +24,7 @@ pub(crate) use tree::Tree;
 
 pub use self::combinations::{CombinationRequirement, verify_combinations};
 pub use self::diversity::{FingerprintRequirement, FingerprintViolation, verify_fingerprints};
-pub use self::published::PublishedFingerprints;
+pub use self::published::ShownLabels;
 pub use self::tally::FingerprintTally;
 
 #[cfg(test)]

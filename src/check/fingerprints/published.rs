@@ -13,7 +13,7 @@ use crate::check::codes::{codes, invalid};
 
 /// Published rows, one per individual and published value, or one per individual with a list of them.
 #[derive(Debug)]
-pub struct PublishedFingerprints {
+pub struct ShownLabels {
     /// The different sets of labels, as places in the hierarchy, ascending.
     pub(super) sets: Vec<Vec<u32>>,
     /// By class: the set of each individual, ascending.
@@ -28,7 +28,7 @@ pub struct PublishedFingerprints {
 /// A set of labels, and how many of a class have it.
 pub(super) type Counted<'a> = (&'a [u32], usize);
 
-impl PublishedFingerprints {
+impl ShownLabels {
     /// Groups rows of pseudonym, quasi-identifiers and published label or list of labels, with the hierarchy as rows of
     /// label and parent (NULL for the root).
     pub fn from_columns(
@@ -48,7 +48,7 @@ impl PublishedFingerprints {
         Self::try_new(qi, &rows, individual, sensitive, labels, parents)
     }
 
-    /// As [`PublishedFingerprints::from_columns`], for rows that refer to a list of published tuples: row `i` shows tuple
+    /// As [`ShownLabels::from_columns`], for rows that refer to a list of published tuples: row `i` shows tuple
     /// `tuple_of_row[i]`.
     pub fn try_new(
         tuples: &[ArrayRef],

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{FingerprintViolation, PublishedFingerprints};
+use super::{FingerprintViolation, ShownLabels};
 
 /// How many individuals publish each fingerprint, counted over parts of a release that share one hierarchy.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub struct FingerprintTally {
 
 impl FingerprintTally {
     /// Counts the individuals of a part.
-    pub fn add(&mut self, part: &PublishedFingerprints) {
+    pub fn add(&mut self, part: &ShownLabels) {
         let mut counts = vec![0; part.sets.len()];
         for set in part.classes.iter().flatten() {
             counts[*set as usize] += 1;

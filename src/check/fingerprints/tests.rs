@@ -16,7 +16,7 @@ fn text(values: &[Option<&str>]) -> ArrayRef {
 }
 
 /// Figure 1: A, B and C with two diseases each.
-fn publish(rows: &[(&str, &str, &str)]) -> PublishedFingerprints {
+fn publish(rows: &[(&str, &str, &str)]) -> ShownLabels {
     let labels = ["*", "A", "B", "C", "a1", "a2", "b1", "b2", "c1", "c2"];
     let parents = ["", "*", "*", "*", "A", "A", "B", "B", "C", "C"];
     let some = |values: &[&str]| -> Vec<Option<String>> {
@@ -29,7 +29,7 @@ fn publish(rows: &[(&str, &str, &str)]) -> PublishedFingerprints {
     let column = |n: usize| -> ArrayRef {
         array(&rows.iter().map(|r| [r.0, r.1, r.2][n]).collect::<Vec<_>>())
     };
-    PublishedFingerprints::from_columns(
+    ShownLabels::from_columns(
         &[column(1)],
         &column(0),
         &column(2),
@@ -167,9 +167,9 @@ fn faults_of_form() {
     let label = text(&[Some("*"), Some("A")]);
     let wrong = text(&[None, Some("B")]);
     let one = text(&[Some("A")]);
-    assert!(PublishedFingerprints::from_columns(&[], &one, &one, &label, &wrong).is_err());
+    assert!(ShownLabels::from_columns(&[], &one, &one, &label, &wrong).is_err());
     let cycle = text(&[Some("A"), Some("*")]);
-    assert!(PublishedFingerprints::from_columns(&[], &one, &one, &label, &cycle).is_err());
+    assert!(ShownLabels::from_columns(&[], &one, &one, &label, &cycle).is_err());
 }
 
 const LABELS: [&str; 10] = ["*", "A", "B", "C", "a1", "a2", "b1", "b2", "c1", "c2"];
@@ -242,8 +242,7 @@ fn lists_are_read_as_their_values_are() {
         let people: ArrayRef = Arc::new(StringArray::from(people.to_vec()));
         let lists: ArrayRef = Arc::new(lists.finish());
         let rows = vec![0; sets.len()];
-        let published =
-            PublishedFingerprints::try_new(&[], &rows, &people, &lists, &labels, &parents);
+        let published = ShownLabels::try_new(&[], &rows, &people, &lists, &labels, &parents);
         let requirement = FingerprintRequirement {
             k: 1,
             l: 3,

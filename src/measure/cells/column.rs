@@ -10,11 +10,11 @@ use datafusion::arrow::error::ArrowError;
 use super::calendar::calendar;
 use super::point::points;
 use super::text::Notation;
-use super::{Cell, Column, Interner, Labels, Point};
+use super::{Cell, CellColumn, Interner, LabelCells, Point};
 
 /// How a column shows its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum CellForm {
     /// Structs of `lo` and `hi`.
     Intervals,
     /// Lists of values.
@@ -25,26 +25,31 @@ pub enum Form {
     Plain,
 }
 
-impl Form {
+impl CellForm {
     /// The form of columns of a type.
     pub fn of(data_type: &DataType) -> Self {
         match data_type {
             DataType::Struct(fields)
                 if fields.find("lo").is_some() && fields.find("hi").is_some() =>
             {
-                Form::Intervals
+                CellForm::Intervals
             }
-            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => Form::Sets,
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Form::Text,
-            DataType::Dictionary(_, value) => Form::of(value),
-            _ => Form::Plain,
+            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
+                CellForm::Sets
+            }
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => CellForm::Text,
+            DataType::Dictionary(_, value) => CellForm::of(value),
+            _ => CellForm::Plain,
         }
     }
 }
 
 /// Whether the type alone says that a column is generalized.
 pub fn is_generalized(data_type: &DataType) -> bool {
-    matches!(Form::of(data_type), Form::Intervals | Form::Sets)
+    matches!(
+        CellForm::of(data_type),
+        CellForm::Intervals | CellForm::Sets
+    )
 }
 
 /// The type of the values behind a published column; `None` for texts, which do not say it.
@@ -59,7 +64,7 @@ pub fn value_type(data_type: &DataType) -> Option<DataType> {
             Some(plain(item))
         }
         DataType::Dictionary(_, value) => value_type(value),
-        other if Form::of(other) == Form::Text => None,
+        other if CellForm::of(other) == CellForm::Text => None,
         other => Some(other.clone()),
     }
 }
@@ -80,7 +85,7 @@ enum Values {
 #[derive(Debug, Clone, Default)]
 pub struct Reader {
     values: Values,
-    labels: Option<Arc<Labels>>,
+    labels: Option<Arc<LabelCells>>,
     plain: bool,
 }
 
@@ -109,7 +114,7 @@ impl Reader {
 
     /// Knows the labels of a hierarchy.
     #[must_use]
-    pub fn with_labels(mut self, labels: Arc<Labels>) -> Self {
+    pub fn with_labels(mut self, labels: Arc<LabelCells>) -> Self {
         self.labels = Some(labels);
         self
     }
@@ -141,7 +146,7 @@ impl Reader {
                 texts.map(|text| number(text?)).collect()
             }
         };
-        Ok(self.with_labels(Arc::new(Labels::of(leaves, &chains))))
+        Ok(self.with_labels(Arc::new(LabelCells::of(leaves, &chains))))
     }
 
     /// Whether both read texts as values of the same type.
@@ -150,7 +155,7 @@ impl Reader {
     }
 
     /// The labels of the hierarchy it knows.
-    pub fn labels(&self) -> Option<&Arc<Labels>> {
+    pub fn labels(&self) -> Option<&Arc<LabelCells>> {
         self.labels.as_ref()
     }
 
@@ -162,10 +167,10 @@ impl Reader {
     }
 
     /// Reads a whole column.
-    pub fn read(self, array: &ArrayRef) -> Result<Column, ArrowError> {
+    pub fn read(self, array: &ArrayRef) -> Result<CellColumn, ArrowError> {
         let mut interner = Interner::new(self);
         let codes = interner.read(array)?;
-        Ok(Column {
+        Ok(CellColumn {
             cells: interner.into_cells(),
             codes,
         })
@@ -173,11 +178,13 @@ impl Reader {
 
     /// The cells of an array, one each.
     pub(super) fn cells(&self, array: &ArrayRef) -> Result<Vec<Cell>, ArrowError> {
-        match (array.data_type(), Form::of(array.data_type())) {
+        match (array.data_type(), CellForm::of(array.data_type())) {
             (DataType::Dictionary(_, value), _) => self.cells(&cast(array, value)?),
-            (_, Form::Intervals) => self.intervals(array.as_struct()),
-            (_, Form::Sets) => self.sets(array),
-            (_, Form::Text) if !self.plain => self.texts(cast(array, &DataType::Utf8)?.as_string()),
+            (_, CellForm::Intervals) => self.intervals(array.as_struct()),
+            (_, CellForm::Sets) => self.sets(array),
+            (_, CellForm::Text) if !self.plain => {
+                self.texts(cast(array, &DataType::Utf8)?.as_string())
+            }
             _ => {
                 let values = points(&self.typed(array)?)?;
                 Ok(values.into_iter().map(exact).collect())
@@ -494,7 +501,7 @@ mod tests {
 
     #[test]
     fn labels_and_plain_texts() -> Result<(), ArrowError> {
-        let labels = Labels::try_new(
+        let labels = LabelCells::try_new(
             &[
                 texts(&[Some("Lyon"), Some("Nice")]),
                 texts(&[Some("France"), Some("France")]),

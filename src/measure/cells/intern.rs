@@ -11,14 +11,14 @@ use super::{Cell, Reader};
 
 /// A column that was read: its distinct cells, and which of them each row shows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub struct CellColumn {
     /// The distinct cells, in the order of their first row.
     pub cells: Vec<Cell>,
     /// The cell of each row.
     pub codes: Vec<u32>,
 }
 
-impl Column {
+impl CellColumn {
     /// The cell of a row.
     pub fn cell(&self, row: usize) -> &Cell {
         &self.cells[self.codes[row] as usize]

@@ -12,12 +12,12 @@ use super::{Cell, Point};
 
 /// The labels of a hierarchy with the leaves below each.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Labels {
+pub struct LabelCells {
     leaves: HashMap<Box<str>, Cell>,
     domain: Option<Cell>,
 }
 
-impl Labels {
+impl LabelCells {
     /// Reads a hierarchy given as rows `leaf, level1, level2, …`, one per leaf. A row may end early, with NULLs. Leaves
     /// are values of the given type; others stand for nothing.
     pub fn try_new(columns: &[ArrayRef], value_type: &DataType) -> Result<Self, ArrowError> {
@@ -92,7 +92,7 @@ mod tests {
     fn a_label_stands_for_its_leaves() -> Result<(), ArrowError> {
         let column =
             |values: [Option<&str>; 3]| Arc::new(StringArray::from_iter(values)) as ArrayRef;
-        let labels = Labels::try_new(
+        let labels = LabelCells::try_new(
             &[
                 column([Some("Lyon"), Some("Bonn"), Some("Nice")]),
                 column([Some("France"), Some("Germany"), Some("France")]),

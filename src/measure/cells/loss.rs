@@ -4,7 +4,7 @@ use super::{Cell, Point};
 
 /// The values that a column has in the original table, or that it is said to have.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Domain {
+pub enum CellDomain {
     /// A line from the smallest to the largest value.
     Range(Point, Point),
     /// Names, or values treated as such, in order and distinct.
@@ -15,7 +15,7 @@ pub enum Domain {
 
 /// What one cell loses, by each measure; 0 for an exact value, 1 for one that is suppressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Loss {
+pub struct CellLoss {
     /// Wang 2018, Eqs. 11 and 12 for an exact original: (b − a) / (U − L), or (|v| − 1) / (|X| − 1).
     pub glm: f64,
     /// Gong 2017's NCP, values counted: |v| / |A|, and 0 for one value.
@@ -24,18 +24,18 @@ pub struct Loss {
     pub ncp_range: f64,
 }
 
-const FULL: Loss = Loss {
+const FULL: CellLoss = CellLoss {
     glm: 1.0,
     ncp_count: 1.0,
     ncp_range: 1.0,
 };
 
-impl Domain {
-    /// The smallest range with these ends; [`Domain::Empty`] if one is missing.
+impl CellDomain {
+    /// The smallest range with these ends; [`CellDomain::Empty`] if one is missing.
     pub fn range(lo: Option<Point>, hi: Option<Point>) -> Self {
         match (lo, hi) {
-            (Some(lo), Some(hi)) if lo <= hi => Domain::Range(lo, hi),
-            _ => Domain::Empty,
+            (Some(lo), Some(hi)) if lo <= hi => CellDomain::Range(lo, hi),
+            _ => CellDomain::Empty,
         }
     }
 
@@ -45,29 +45,29 @@ impl Domain {
         points.sort_unstable();
         points.dedup();
         if points.is_empty() {
-            Domain::Empty
+            CellDomain::Empty
         } else {
-            Domain::Values(points.into())
+            CellDomain::Values(points.into())
         }
     }
 
     /// What a cell loses. What reaches beyond the domain loses as much as the whole of it.
-    pub fn loss(&self, cell: &Cell) -> Loss {
+    pub fn loss(&self, cell: &Cell) -> CellLoss {
         if matches!(cell, Cell::Suppressed) {
             return FULL;
         }
         if cell.is_exact() {
-            return Loss::default();
+            return CellLoss::default();
         }
         match self {
-            Domain::Empty => FULL,
-            Domain::Range(lo, hi) => range_loss(cell, lo, hi),
-            Domain::Values(values) => values_loss(cell, values),
+            CellDomain::Empty => FULL,
+            CellDomain::Range(lo, hi) => range_loss(cell, lo, hi),
+            CellDomain::Values(values) => values_loss(cell, values),
         }
     }
 }
 
-fn range_loss(cell: &Cell, lo: &Point, hi: &Point) -> Loss {
+fn range_loss(cell: &Cell, lo: &Point, hi: &Point) -> CellLoss {
     let whole = Cell::Interval(lo.clone(), hi.clone());
     let (Some(width), Some(whole_width)) = (cell.range(), whole.range()) else {
         return FULL;
@@ -78,23 +78,23 @@ fn range_loss(cell: &Cell, lo: &Point, hi: &Point) -> Loss {
         (_, Some(values), Some(all)) => share(values as f64, all as f64),
         _ => range,
     };
-    Loss {
+    CellLoss {
         glm: range,
         ncp_count: count,
         ncp_range: range,
     }
 }
 
-fn values_loss(cell: &Cell, domain: &[Point]) -> Loss {
+fn values_loss(cell: &Cell, domain: &[Point]) -> CellLoss {
     let values = match cell {
         Cell::Set(values) => values.len(),
         _ => domain.iter().filter(|v| cell.covers(Some(v))).count(),
     };
     if values <= 1 {
-        return Loss::default();
+        return CellLoss::default();
     }
     let counted = share(values as f64, domain.len() as f64);
-    Loss {
+    CellLoss {
         glm: share((values - 1) as f64, (domain.len() - 1) as f64),
         ncp_count: counted,
         ncp_range: counted,
@@ -118,14 +118,14 @@ mod tests {
         Point::Integer(n)
     }
 
-    fn postcodes() -> Domain {
-        Domain::values([10070, 10073, 10076, 10077, 10085, 10086, 10087].map(whole))
+    fn postcodes() -> CellDomain {
+        CellDomain::values([10070, 10073, 10076, 10077, 10085, 10086, 10087].map(whole))
     }
 
     /// Wang 2018, Section 2.2: 32 → [30, 34] in [30, 39], 10073 → 1007* in seven postcodes.
     #[test]
     fn the_papers_example() {
-        let age = Domain::Range(whole(30), whole(39));
+        let age = CellDomain::Range(whole(30), whole(39));
         let loss = age.loss(&Cell::Interval(whole(30), whole(34)));
         assert_eq!((loss.glm, loss.ncp_range), (4.0 / 9.0, 4.0 / 9.0));
         assert_eq!(loss.ncp_count, 5.0 / 10.0);
@@ -142,25 +142,25 @@ mod tests {
     fn nothing_and_everything() {
         for domain in [
             postcodes(),
-            Domain::Range(whole(0), whole(9)),
-            Domain::Empty,
+            CellDomain::Range(whole(0), whole(9)),
+            CellDomain::Empty,
         ] {
             assert_eq!(domain.loss(&Cell::Suppressed), FULL);
-            assert_eq!(domain.loss(&Cell::Missing), Loss::default());
-            assert_eq!(domain.loss(&Cell::exact(whole(5))), Loss::default());
+            assert_eq!(domain.loss(&Cell::Missing), CellLoss::default());
+            assert_eq!(domain.loss(&Cell::exact(whole(5))), CellLoss::default());
         }
         let wide = Cell::Interval(whole(-50), whole(50));
-        assert_eq!(Domain::Range(whole(0), whole(9)).loss(&wide), FULL);
+        assert_eq!(CellDomain::Range(whole(0), whole(9)).loss(&wide), FULL);
         // A column with one value: E11.
-        let one = Domain::Range(whole(7), whole(7));
+        let one = CellDomain::Range(whole(7), whole(7));
         assert_eq!(one.loss(&Cell::Interval(whole(7), whole(8))).glm, 0.0);
-        let one = Domain::values([whole(7)]);
+        let one = CellDomain::values([whole(7)]);
         assert_eq!(one.loss(&Cell::set([whole(7), whole(8)])).glm, 0.0);
     }
 
     #[test]
     fn reals_are_measured_by_length() {
-        let domain = Domain::Range(Point::Real(0.0), Point::Real(8.0));
+        let domain = CellDomain::Range(Point::Real(0.0), Point::Real(8.0));
         let loss = domain.loss(&Cell::Interval(Point::Real(1.0), Point::Real(3.0)));
         assert_eq!(
             (loss.glm, loss.ncp_count, loss.ncp_range),

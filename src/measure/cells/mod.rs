@@ -25,11 +25,11 @@ mod selection;
 mod text;
 
 pub use heights::Heights;
-pub use loss::Domain;
+pub use loss::CellDomain;
 
 pub use cell::Cell;
-pub use column::{Form, Reader, is_generalized, value_type};
-pub use intern::{Column, Interner};
-pub use labels::Labels;
+pub use column::{CellForm, Reader, is_generalized, value_type};
+pub use intern::{CellColumn, Interner};
+pub use labels::LabelCells;
 pub use point::{Point, literals, points};
 pub use selection::{Comparison, Selection};

@@ -15,4 +15,4 @@ pub use groups::{GroupAnswers, visit};
 pub use matching::Matching;
 pub use summary::{Summary, relative_error, relative_width};
 pub use totals::Totals;
-pub use workload::{Attribute, Draw, Predicate, Workload};
+pub use workload::{Draw, Predicate, Workload, WorkloadColumn};

@@ -10,7 +10,7 @@ use rand::seq::index::sample;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::measure::cells::{Cell, Comparison, Labels, Point, Selection};
+use crate::measure::cells::{Cell, Comparison, LabelCells, Point, Selection};
 
 /// How queries are drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,13 +29,13 @@ pub struct Draw {
 
 /// A column that queries speak of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Attribute {
+pub struct WorkloadColumn {
     /// The type of its original values.
     pub value_type: DataType,
     /// What it may hold: an interval or a set; anything else allows no predicate.
     pub domain: Cell,
     /// The labels under which it is published, if it has a hierarchy.
-    pub labels: Option<Arc<Labels>>,
+    pub labels: Option<Arc<LabelCells>>,
 }
 
 /// What a query asks of one column.
@@ -51,7 +51,7 @@ pub enum Predicate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// The columns: quasi-identifiers, then the sensitive one if there is one.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<WorkloadColumn>,
     /// How it was drawn.
     pub draw: Draw,
     /// Predicates of each query with the column they are about, in the order of columns.
@@ -63,7 +63,7 @@ impl Workload {
     ///
     /// With λ predicates on quasi-identifiers and one on the sensitive column, each selects a share of
     /// `selectivity^(1 / (λ + 1))` of its domain: numbers in a range of that length, names as a random set of that size.
-    pub fn new(attributes: Vec<Attribute>, draw: Draw) -> Arc<Self> {
+    pub fn new(attributes: Vec<WorkloadColumn>, draw: Draw) -> Arc<Self> {
         let queries = (0..draw.queries)
             .map(|number| {
                 let mut rng = ChaCha8Rng::seed_from_u64(draw.seed);
@@ -104,7 +104,11 @@ pub(super) fn set(bits: &mut [u64], at: usize) {
     bits[at / 64] |= 1 << (at % 64);
 }
 
-fn query(attributes: &[Attribute], draw: &Draw, rng: &mut ChaCha8Rng) -> Vec<(usize, Predicate)> {
+fn query(
+    attributes: &[WorkloadColumn],
+    draw: &Draw,
+    rng: &mut ChaCha8Rng,
+) -> Vec<(usize, Predicate)> {
     let qi = attributes.len() - usize::from(draw.sensitive);
     let dimensions = (draw.dimensions as usize).min(qi);
     let mut columns = sample(rng, qi, dimensions).into_vec();
@@ -157,7 +161,7 @@ pub(super) mod tests {
     use super::*;
 
     pub fn example(draw: Draw) -> Arc<Workload> {
-        let attribute = |value_type, domain| Attribute {
+        let attribute = |value_type, domain| WorkloadColumn {
             value_type,
             domain,
             labels: None,
@@ -229,7 +233,7 @@ pub(super) mod tests {
             assert_eq!(Workload::from_bytes(&workload.to_bytes())?, workload);
             let mut attributes = workload.attributes.clone();
             let cells = ["all", "*"].map(|label| (label.into(), attributes[0].domain.clone()));
-            let labels = Labels::from_cells(cells, attributes[0].domain.clone());
+            let labels = LabelCells::from_cells(cells, attributes[0].domain.clone());
             attributes[0].labels = Some(Arc::new(labels));
             let labelled = Workload::new(attributes, workload.draw.clone());
             assert_eq!(Workload::from_bytes(&labelled.to_bytes())?, labelled);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Figures, Row};
+use super::{Figures, ReportRow};
 
 /// What the notes of an audit need of the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ const HIGHER: Option<&str> = Some("higher");
 const LOWER: Option<&str> = Some("lower");
 
 /// The rows of an audit.
-pub(super) fn rows(context: &AuditCall, figures: &Figures<'_>) -> Vec<Row> {
+pub(super) fn rows(context: &AuditCall, figures: &Figures<'_>) -> Vec<ReportRow> {
     let mut all = Rows {
         figures,
         rows: vec![],
@@ -51,7 +51,7 @@ pub(super) fn rows(context: &AuditCall, figures: &Figures<'_>) -> Vec<Row> {
 
 struct Rows<'a> {
     figures: &'a Figures<'a>,
-    rows: Vec<Row>,
+    rows: Vec<ReportRow>,
 }
 
 impl Rows<'_> {
@@ -68,7 +68,7 @@ impl Rows<'_> {
         note: impl Into<String>,
     ) {
         let note = note.into();
-        self.rows.push(Row {
+        self.rows.push(ReportRow {
             section: Some(section.to_owned()),
             measure,
             value,

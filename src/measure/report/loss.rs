@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Figures, Row};
+use super::{Figures, ReportRow};
 use crate::measure::{inside_name, sum_names};
 
 /// What the rows need of the call.
@@ -49,7 +49,7 @@ struct ColumnLoss {
 }
 
 /// The rows of an information loss.
-pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<Row> {
+pub(super) fn rows(call: &LossCall, figures: &Figures<'_>) -> Vec<ReportRow> {
     // Values that the original does not have are labels of which nobody said what they stand for.
     let foreign = call.sensitive_as_is && figures.get("foreign_values").is_some_and(|n| n > 0.0);
     let merged = foreign || call.columns.len() > call.qi;
@@ -281,7 +281,7 @@ impl Sizes {
     }
 }
 
-struct Rows(Vec<Row>);
+struct Rows(Vec<ReportRow>);
 
 impl Rows {
     fn add(
@@ -302,7 +302,7 @@ impl Rows {
         better: Option<&'static str>,
         note: impl Into<String>,
     ) {
-        self.0.push(Row {
+        self.0.push(ReportRow {
             section: column.cloned(),
             measure,
             value,

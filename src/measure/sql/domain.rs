@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, ScalarValue};
 
 use super::estimate::list;
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 
 /// A domain as `match_fraction` reads it: a struct of `lo` and `hi` for a range, else a list of values.
@@ -20,7 +20,7 @@ pub(super) fn given_domain(
     column: &str,
     value_type: Option<&DataType>,
     range: bool,
-    domain: &Argument,
+    domain: &ArgumentValue,
 ) -> Result<ScalarValue> {
     let wrong = || {
         error::argument(
@@ -30,16 +30,16 @@ pub(super) fn given_domain(
         )
     };
     let items = match domain {
-        Argument::List(items) => items,
-        Argument::Text(text) if value_type.is_none() => {
+        ArgumentValue::List(items) => items,
+        ArgumentValue::Text(text) if value_type.is_none() => {
             return Ok(ScalarValue::Utf8(Some(text.clone())));
         }
         _ => return Err(wrong()),
     };
-    let texts: Option<Vec<String>> = items.iter().map(Argument::plain).collect();
+    let texts: Option<Vec<String>> = items.iter().map(ArgumentValue::plain).collect();
     let texts = texts.filter(|t| !t.is_empty()).ok_or_else(wrong)?;
     let Some(value_type) = value_type else {
-        let numbers = items.iter().all(|i| matches!(i, Argument::Number(_)));
+        let numbers = items.iter().all(|i| matches!(i, ArgumentValue::Number(_)));
         if numbers && texts.len() == 2 {
             return Ok(ScalarValue::Utf8(Some(format!("[{}]", texts.join(", ")))));
         }

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use super::estimate::{self, estimated};
 use super::{buckets, query_error};
 use crate::call::source::{Load, SessionLoad, hierarchy, input};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::pipeline::coerced;
 use crate::table::coding::Levels;
@@ -21,7 +21,7 @@ use crate::table::coding::Levels;
 pub(crate) type ToExpr<'a> = dyn FnMut(SqlExpr, &DFSchema) -> Result<Expr> + 'a;
 
 /// Arguments by name.
-pub(super) type Named = Vec<(String, Argument)>;
+pub(super) type Named = Vec<(String, ArgumentValue)>;
 
 /// What a call gives.
 pub(crate) struct MeasureCall {
@@ -92,7 +92,7 @@ impl MeasureEntry {
         mut relations: Vec<(String, R)>,
         mut named: Named,
         mut unnamed: impl Iterator<Item = R>,
-        mut constant: impl FnMut(R) -> Result<Argument>,
+        mut constant: impl FnMut(R) -> Result<ArgumentValue>,
     ) -> Result<(Vec<R>, Named)> {
         let mut bound = vec![];
         for name in self.relations {
@@ -119,7 +119,7 @@ impl MeasureEntry {
             .into_iter();
         for value in unnamed {
             match (constant(value)?, positional.next()) {
-                (Argument::Map(entries), _) => named.extend(entries),
+                (ArgumentValue::Map(entries), _) => named.extend(entries),
                 (value, Some(name)) => named.push(((*name).to_owned(), value)),
                 (_, None) => {
                     return Err(error::call(
@@ -176,7 +176,7 @@ impl TableFunctionImpl for MeasureTableFunction {
             .downcast_ref::<SessionState>()
             .ok_or_else(|| plan_datafusion_err!("{function}: needs a session of DataFusion"))?;
         let constant = |expr: &Expr| {
-            Argument::from_expr(expr)
+            ArgumentValue::from_expr(expr)
                 .ok_or_else(|| error::call(function, "arguments must be constant"))
         };
         let (tables, arguments) = entry.bind(vec![], vec![], args.exprs().iter(), constant)?;

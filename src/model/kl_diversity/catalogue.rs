@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// So many fingerprints are looked at by one thread before it takes others.
@@ -67,7 +67,7 @@ impl Marks {
 
 impl Catalogue {
     /// The fingerprints with the numbers they have in `sets`. None of them may have a node below another one of its own.
-    pub fn new(tree: Arc<Hierarchy>, sets: Fingerprints, crew: &Crew) -> Self {
+    pub fn new(tree: Arc<Hierarchy>, sets: Fingerprints, threads: &Threads) -> Self {
         let node_marks = Marks::of_nodes(&tree);
         let all = 0..sets.len() as u32;
         let marks = all.clone().map(|id| {
@@ -85,7 +85,7 @@ impl Catalogue {
         };
         let index = Index::new(&catalogue);
         let ids: Vec<u32> = all.collect();
-        let found = crew.each(ids.chunks(AT_A_TIME).collect(), |ids| {
+        let found = threads.each(ids.chunks(AT_A_TIME).collect(), |ids| {
             let (mut lengths, mut wider) = (vec![], vec![]);
             for id in ids {
                 let found = catalogue.find_wider(*id, &index);

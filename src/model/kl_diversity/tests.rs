@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// A, B and C with two leaves each; B's second leaf has two below it.
@@ -55,7 +55,7 @@ fn over(class: &[Vec<u32>], l: u64, value_l: Option<u64>) -> KlDiversity {
     for set in class {
         sets.push(&mut set.clone());
     }
-    let catalogue = Arc::new(Catalogue::new(tree(), sets, &Crew::new(2)));
+    let catalogue = Arc::new(Catalogue::new(tree(), sets, &Threads::new(2)));
     KlDiversity::over(&parameters(l, value_l), catalogue).unwrap()
 }
 

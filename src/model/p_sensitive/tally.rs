@@ -38,15 +38,15 @@ pub(super) fn values<'a>(member: &Member<'a>) -> impl Iterator<Item = Shown> + u
 }
 
 /// Counts of a class.
-pub(super) struct Counts {
+pub(super) struct ClassCounts {
     model: PSensitive,
     individuals: u64,
-    attributes: Vec<Attribute>,
+    attributes: Vec<AttributeTally>,
 }
 
 /// Counts of one sensitive attribute.
 #[derive(Default)]
-pub(super) struct Attribute {
+pub(super) struct AttributeTally {
     /// Different values or categories, no more than p of them.
     different: Vec<u32>,
     /// m − 1, by which weights are divided.
@@ -62,7 +62,7 @@ pub(super) struct Attribute {
     counted: Vec<u64>,
 }
 
-impl Counts {
+impl ClassCounts {
     pub fn new(model: PSensitive) -> Self {
         Self {
             model,
@@ -75,7 +75,7 @@ impl Counts {
         self.individuals
     }
 
-    pub fn attributes(&self) -> &[Attribute] {
+    pub fn attributes(&self) -> &[AttributeTally] {
         &self.attributes
     }
 
@@ -91,23 +91,23 @@ impl Counts {
         let levels = member.levels;
         while self.attributes.len() < levels.len().max(1) {
             let categories = levels.get(self.attributes.len()).copied().unwrap_or(0);
-            self.attributes.push(Attribute {
+            self.attributes.push(AttributeTally {
                 steps: u64::from(categories.saturating_sub(1)),
                 holders: vec![0; categories as usize + 1],
                 counted: vec![0; categories as usize + 1],
-                ..Attribute::default()
+                ..AttributeTally::default()
             });
         }
     }
 }
 
-impl Tally for Counts {
+impl Tally for ClassCounts {
     fn add(&mut self, member: Member<'_>) {
         self.individuals += 1;
         self.grow(&member);
         let weighs = self.model.alpha.is_some();
         if weighs {
-            let none = |a: &mut Attribute| a.lightest = None;
+            let none = |a: &mut AttributeTally| a.lightest = None;
             self.attributes.iter_mut().for_each(none);
         }
         for value in values(&member) {
@@ -145,11 +145,11 @@ impl Tally for Counts {
     /// First a new value or category where there are too few, then weight.
     fn helps(&self, member: Member<'_>) -> bool {
         let (p, distinct) = (self.model.p, self.model.distinct);
-        let lacks = |attribute: &Attribute| (attribute.different.len() as u64) < p;
+        let lacks = |attribute: &AttributeTally| (attribute.different.len() as u64) < p;
         if self.attributes.iter().any(lacks) {
             return values(&member).any(|value| {
                 let attribute = self.attributes.get(usize::from(value.attribute));
-                let new = |a: &Attribute, v| lacks(a) && !a.different.contains(&v);
+                let new = |a: &AttributeTally, v| lacks(a) && !a.different.contains(&v);
                 let counted = value.counted(distinct);
                 attribute.is_some_and(|a| counted.is_some_and(|v| new(a, v)))
             });
@@ -159,11 +159,11 @@ impl Tally for Counts {
 
     fn clear(&mut self) {
         self.individuals = 0;
-        self.attributes.iter_mut().for_each(Attribute::clear);
+        self.attributes.iter_mut().for_each(AttributeTally::clear);
     }
 }
 
-impl Attribute {
+impl AttributeTally {
     fn note(&mut self, counted: u32, p: u64) {
         if (self.different.len() as u64) < p && !self.different.contains(&counted) {
             self.different.push(counted);

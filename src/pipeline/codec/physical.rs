@@ -14,7 +14,7 @@ use datafusion_proto::physical_plan::{
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::engine::{Deal, OrderExec};
+use crate::engine::{BlockPartitioning, OrderExec};
 use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
 use crate::pipeline::operator::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
@@ -153,7 +153,7 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 Arc::clone(&spec),
                 layout()?,
                 Arc::clone(input),
-                Deal::new(partitions)?,
+                BlockPartitioning::new(partitions)?,
             )?),
             (Operator::Division, [profile]) => Arc::new(DivisionExec::try_new(
                 Arc::clone(&spec),
@@ -170,7 +170,7 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                 Arc::clone(&spec),
                 layout()?,
                 Arc::clone(input),
-                Deal::new(partitions)?,
+                BlockPartitioning::new(partitions)?,
             )?),
             (operator, inputs) => {
                 return internal_err!("{operator:?} cannot have {} inputs", inputs.len());

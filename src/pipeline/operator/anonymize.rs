@@ -23,8 +23,10 @@ use datafusion::physical_plan::{
 use super::outcome::Outcome;
 use super::reader::BlockReader;
 use crate::algorithm::Cancel;
-use crate::engine::threads::Crew;
-use crate::engine::{Deal, Room, ascending, column, only_child, properties, show};
+use crate::engine::threads::Threads;
+use crate::engine::{
+    BlockPartitioning, SharedMemory, ascending, column, only_child, properties, show,
+};
 use crate::spec::{BlockSize, Spec};
 use crate::system::Layout;
 use crate::system::work::{self, BlockMetrics};
@@ -40,14 +42,14 @@ pub struct AnonymizeExec {
     spec: Arc<Spec>,
     layout: Arc<Layout>,
     input: Arc<dyn ExecutionPlan>,
-    deal: Deal,
+    deal: BlockPartitioning,
     /// What the input is shuffled by.
     key: Arc<dyn PhysicalExpr>,
     outcome: Arc<Outcome>,
     /// As many threads as the session has partitions, for all blocks together.
-    crew: OnceLock<Arc<Crew>>,
+    threads: OnceLock<Arc<Threads>>,
     /// Where they find memory.
-    room: Arc<Room>,
+    shared: Arc<SharedMemory>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
@@ -58,7 +60,7 @@ impl AnonymizeExec {
         spec: Arc<Spec>,
         layout: Arc<Layout>,
         input: Arc<dyn ExecutionPlan>,
-        deal: Deal,
+        deal: BlockPartitioning,
     ) -> Result<Self> {
         if input.schema() != layout.blocks() {
             return internal_err!("AnonymizeExec needs blocks");
@@ -72,8 +74,8 @@ impl AnonymizeExec {
             input,
             deal,
             outcome: Arc::new(Outcome::new(partitions)),
-            crew: OnceLock::new(),
-            room: Arc::default(),
+            threads: OnceLock::new(),
+            shared: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
         })
@@ -88,7 +90,7 @@ impl AnonymizeExec {
         &self.layout
     }
 
-    pub(crate) fn deal(&self) -> &Deal {
+    pub(crate) fn deal(&self) -> &BlockPartitioning {
         &self.deal
     }
 }
@@ -149,8 +151,8 @@ impl ExecutionPlan for AnonymizeExec {
         let config = context.session_config();
         let batch_size = config.batch_size();
         let threads = config.target_partitions();
-        let crew = self.crew.get_or_init(|| Arc::new(Crew::new(threads)));
-        let crew = Arc::clone(crew);
+        let threads = self.threads.get_or_init(|| Arc::new(Threads::new(threads)));
+        let threads = Arc::clone(threads);
         let reservation = MemoryConsumer::new(format!("AnonymizeExec[{partition}]"))
             .register(context.memory_pool());
         let spills = SpillManager::new(
@@ -164,28 +166,28 @@ impl ExecutionPlan for AnonymizeExec {
             BlockSize::All => None,
             BlockSize::Individuals(n) => usize::try_from(n).ok(),
         };
-        let room = Arc::clone(&self.room);
+        let shared = Arc::clone(&self.shared);
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let outcome = Arc::clone(&self.outcome);
         let schema = self.schema();
         let cancel = Arc::new(Cancel::default());
-        let work = work::work(work::Context {
+        let work = work::work(work::WorkContext {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
             metrics: BlockMetrics::new(&self.metrics, partition),
             cancel: Arc::clone(&cancel),
-            crew: Arc::clone(&crew),
+            threads: Arc::clone(&threads),
         })?;
         let spec = Arc::clone(&self.spec);
         let stream = async_stream::try_stream! {
             let _cancel_when_dropped = CancelOnDrop(cancel);
             // Who is not read yet is nobody to wait for.
-            let mut blocks = BlockReader::new(input, size, room.enter(reservation), spills, Arc::clone(&crew));
+            let mut blocks = BlockReader::new(input, size, shared.enter(reservation), spills, Arc::clone(&threads));
             while let Some(block) = blocks.next().await? {
-                let (worker, crew) = (Arc::clone(&work), Arc::clone(&crew));
+                let (worker, threads) = (Arc::clone(&work), Arc::clone(&threads));
                 let elapsed = baseline.elapsed_compute().clone();
                 let task = SpawnedTask::spawn_blocking(move || {
-                    let _seat = crew.take();
+                    let _seat = threads.take();
                     let timer = elapsed.timer();
                     let result = worker.run(block);
                     timer.done();

@@ -34,7 +34,7 @@ use crate::system::anatomy::slppa::{Learned, TableProfile, TooSmall};
 use crate::system::buckets::SecretCounts;
 use crate::system::{Blocks, Layout, StatedDomain, stated_domains};
 use crate::table::coding::{
-    Domain, Domains, Keys, Ladder, QiColumn, mask_taxonomy, own_values, rows,
+    Domain, Domains, Keys, Ladder, QiArray, mask_taxonomy, own_values, rows,
 };
 use crate::table::{EXACT_VALUES, Profile, Router};
 
@@ -367,9 +367,9 @@ impl Assigner {
             }
             Way::Router(router) => router,
         };
-        let columns: Vec<QiColumn> = batch.columns()[2..2 + self.layout.qi_count()]
+        let columns: Vec<QiArray> = batch.columns()[2..2 + self.layout.qi_count()]
             .iter()
-            .map(|column| QiColumn::new(column, self.layout.covers()))
+            .map(|column| QiArray::new(column, self.layout.covers()))
             .collect();
         // Random blocks look at no value.
         let looks = router.looks_at_values() || self.stated.iter().any(Option::is_some);
@@ -441,7 +441,7 @@ impl Assigner {
         self.told(batch, blocks, routes, Some(whole))
     }
 
-    fn count_outside(&mut self, columns: &[QiColumn], keys: &[Keys], individuals: usize) {
+    fn count_outside(&mut self, columns: &[QiArray], keys: &[Keys], individuals: usize) {
         for (c, stated) in self.stated.iter().enumerate() {
             if let Some(stated) = stated {
                 let outside = |i: &usize| {

@@ -27,10 +27,12 @@ use futures::StreamExt;
 use tokio::sync::OnceCell;
 
 use self::whole::Whole;
-use crate::check::{Class, Published, Ratio};
+use crate::check::{Class, Ratio, ShownClasses};
 use crate::engine::{ascending, column, properties, show, sliced_size};
 use crate::error;
-use crate::measure::{ClassRow, ClassRows, ClassesSpec, Labels, Measurer, class_schema, eir_l};
+use crate::measure::{
+    ClassRow, ClassRows, ClassesSpec, LabelPlaces, Measurer, class_schema, eir_l,
+};
 
 /// Gives one row of figures for each class of a published table.
 ///
@@ -220,7 +222,7 @@ fn measure(
     } else {
         Arc::clone(records.column(1))
     };
-    let published = Published::try_new(
+    let published = ShownClasses::try_new(
         &[Arc::clone(&runs.classes)],
         &runs.class_of_record,
         &individuals,
@@ -280,7 +282,12 @@ fn measure(
 }
 
 /// The labels of each individual of a class, as places. A missing value may be anything, as the root is.
-fn placed(class: &Class<'_>, numbers: &[u32], labels: &Labels, places: &[u32]) -> Vec<Vec<u32>> {
+fn placed(
+    class: &Class<'_>,
+    numbers: &[u32],
+    labels: &LabelPlaces,
+    places: &[u32],
+) -> Vec<Vec<u32>> {
     let place = |code: &u32| match numbers[*code as usize] {
         u32::MAX => labels.root(),
         number => places[number as usize],

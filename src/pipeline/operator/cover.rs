@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 
 use crate::engine::{collect, first_only, others_whole, properties, show};
 use crate::error;
-use crate::measure::cells::{Cell, Column, Labels, Point, Reader, points};
+use crate::measure::cells::{Cell, CellColumn, LabelCells, Point, Reader, points};
 use crate::measure::{CoverSpec, cover_schema};
 
 /// Counts, per published class, the individuals of another table whose values it covers.
@@ -168,7 +168,7 @@ struct Classes {
     groups: Vec<Vec<u32>>,
     /// The group of each key.
     by_key: HashMap<u64, usize>,
-    columns: Vec<Column>,
+    columns: Vec<CellColumn>,
     _reservation: MemoryReservation,
 }
 
@@ -190,7 +190,7 @@ impl Classes {
                 && let Some(hierarchy) = hierarchies.next()
             {
                 let hierarchy = collect(hierarchy, context, &reservation).await?;
-                let labels = Labels::try_new(hierarchy.columns(), value_type)?;
+                let labels = LabelCells::try_new(hierarchy.columns(), value_type)?;
                 reader = reader.with_labels(Arc::new(labels));
             }
             // The reader's messages count cells and show none.
@@ -219,7 +219,7 @@ impl Classes {
         names: ArrayRef,
         individuals: Int64Array,
         keys: Option<UInt64Array>,
-        columns: Vec<Column>,
+        columns: Vec<CellColumn>,
         reservation: MemoryReservation,
     ) -> Self {
         let (mut groups, mut by_key) = (vec![], HashMap::new());
@@ -444,10 +444,10 @@ mod tests {
                 (0..n).map(|_| key()).collect()
             };
             let (of_classes, of_rows) = (keys(classes), keys(rows));
-            let columns: Vec<Column> = (0..width)
+            let columns: Vec<CellColumn> = (0..width)
                 .map(|_| {
                     let cells = rng.random_range(1..=classes.max(1));
-                    Column {
+                    CellColumn {
                         cells: (0..cells).map(|_| cell(&mut rng)).collect(),
                         codes: (0..classes)
                             .map(|_| rng.random_range(0..cells as u32))

@@ -29,7 +29,9 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::known::Known;
-use crate::engine::{Deal, ascending, ascending_by, column, only_child, properties, show};
+use crate::engine::{
+    BlockPartitioning, ascending, ascending_by, column, only_child, properties, show,
+};
 use crate::error;
 use crate::spec::{Choice, Contradictory, NullSensitive, Spec};
 use crate::system::{Form, Layout, PSEUDONYM_BYTES, column_categories};
@@ -50,7 +52,7 @@ pub struct IndividualsExec {
     spec: Arc<Spec>,
     layout: Arc<Layout>,
     input: Arc<dyn ExecutionPlan>,
-    deal: Deal,
+    deal: BlockPartitioning,
     /// What the input is shuffled by: the random order, or the key of the block.
     key: Arc<dyn PhysicalExpr>,
     metrics: ExecutionPlanMetricsSet,
@@ -64,7 +66,7 @@ impl IndividualsExec {
         spec: Arc<Spec>,
         layout: Arc<Layout>,
         input: Arc<dyn ExecutionPlan>,
-        deal: Deal,
+        deal: BlockPartitioning,
     ) -> Result<Self> {
         let routed = spec.routes_records();
         let needed = match routed {
@@ -107,7 +109,7 @@ impl IndividualsExec {
         &self.layout
     }
 
-    pub(crate) fn deal(&self) -> &Deal {
+    pub(crate) fn deal(&self) -> &BlockPartitioning {
         &self.deal
     }
 }

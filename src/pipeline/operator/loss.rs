@@ -28,7 +28,7 @@ use tokio::sync::OnceCell;
 
 use crate::engine::{collect, first_only, others_whole, properties, show};
 use crate::error;
-use crate::measure::cells::{Cell, Domain, Heights, Interner, Labels, Reader, points};
+use crate::measure::cells::{Cell, CellDomain, Heights, Interner, LabelCells, Reader, points};
 use crate::measure::{LossColumn, LossLevels, LossSpec, SCALE, loss_schema};
 
 /// Adds up the losses of a published table's cells: one row of sums per partition.
@@ -162,7 +162,7 @@ struct Scales {
 
 #[derive(Debug)]
 struct Scale {
-    domain: Domain,
+    domain: CellDomain,
     reader: Reader,
     heights: Option<Heights>,
 }
@@ -186,12 +186,14 @@ impl Scales {
             let mut reader = Reader::new().with_type(value_type.clone());
             let mut domain = match (column.of_published, column.categorical) {
                 (true, _) => shown(reader.clone(), domain.column(0), column.categorical)?,
-                (false, true) => Domain::values(points(domain.column(0))?.into_iter().flatten()),
+                (false, true) => {
+                    CellDomain::values(points(domain.column(0))?.into_iter().flatten())
+                }
                 (false, false) => {
                     let end = |c: usize| -> Result<_> {
                         Ok(points(domain.column(c))?.into_iter().flatten().next())
                     };
-                    Domain::range(end(0)?, end(1)?)
+                    CellDomain::range(end(0)?, end(1)?)
                 }
             };
             let mut heights = None;
@@ -201,9 +203,9 @@ impl Scales {
                 let hierarchy = collect(hierarchy, context, &reservation).await?;
                 heights = Some(Heights::try_new(hierarchy.columns())?);
                 if column.levels == LossLevels::Labels {
-                    let labels = Labels::try_new(hierarchy.columns(), &value_type)?;
+                    let labels = LabelCells::try_new(hierarchy.columns(), &value_type)?;
                     if let Some(Cell::Set(leaves)) = labels.domain() {
-                        domain = Domain::values(leaves.iter().cloned());
+                        domain = CellDomain::values(leaves.iter().cloned());
                     }
                     reader = reader.with_labels(Arc::new(labels));
                 }
@@ -222,15 +224,17 @@ impl Scales {
 }
 
 /// All that published cells stand for.
-fn shown(reader: Reader, cells: &ArrayRef, categorical: bool) -> Result<Domain> {
+fn shown(reader: Reader, cells: &ArrayRef, categorical: bool) -> Result<CellDomain> {
     let mut seen = Interner::new(reader);
     seen.read(cells)?;
     Ok(match Cell::hull(seen.cells()) {
-        None => Domain::Empty,
-        Some(Cell::Set(values)) if categorical => Domain::Values(values),
-        Some(Cell::Set(values)) => Domain::range(values.first().cloned(), values.last().cloned()),
-        Some(Cell::Interval(lo, hi)) => Domain::range(Some(lo), Some(hi)),
-        Some(_) => Domain::Empty,
+        None => CellDomain::Empty,
+        Some(Cell::Set(values)) if categorical => CellDomain::Values(values),
+        Some(Cell::Set(values)) => {
+            CellDomain::range(values.first().cloned(), values.last().cloned())
+        }
+        Some(Cell::Interval(lo, hi)) => CellDomain::range(Some(lo), Some(hi)),
+        Some(_) => CellDomain::Empty,
     })
 }
 

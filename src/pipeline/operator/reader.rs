@@ -11,8 +11,8 @@ use datafusion::execution::spill_file::SpillFile;
 use datafusion::physical_plan::{SendableRecordBatchStream, SpillManager};
 use futures::{StreamExt, TryStreamExt};
 
-use crate::engine::threads::Crew;
-use crate::engine::{Grown, Guest, sliced_size};
+use crate::engine::threads::Threads;
+use crate::engine::{Grown, PartitionMemory, sliced_size};
 
 /// What the work on a block needs, in bytes per byte of input: the input in one piece, codes, index and results.
 const WORK_FACTOR: usize = 4;
@@ -32,10 +32,10 @@ pub(super) struct BlockReader {
     pending: Vec<RecordBatch>,
     /// Rows in there.
     rows: usize,
-    memory: Guest,
+    memory: PartitionMemory,
     spills: SpillManager,
     /// Reading keeps a core busy, too: it is what the sort below has left to do.
-    crew: Arc<Crew>,
+    threads: Arc<Threads>,
 }
 
 impl BlockReader {
@@ -43,9 +43,9 @@ impl BlockReader {
     pub fn new(
         input: SendableRecordBatchStream,
         size: Option<usize>,
-        memory: Guest,
+        memory: PartitionMemory,
         spills: SpillManager,
-        crew: Arc<Crew>,
+        threads: Arc<Threads>,
     ) -> Self {
         Self {
             input,
@@ -54,7 +54,7 @@ impl BlockReader {
             rows: 0,
             memory,
             spills,
-            crew,
+            threads,
         }
     }
 
@@ -65,7 +65,7 @@ impl BlockReader {
                 return self.take(length).await.map(Some);
             }
             let read = {
-                let _seat = self.crew.take();
+                let _seat = self.threads.take();
                 self.input.next().await
             };
             match read {
@@ -176,10 +176,14 @@ mod tests {
     use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 
     use super::*;
-    use crate::engine::Room;
+    use crate::engine::SharedMemory;
 
     /// Blocks of 100 from blocks of these lengths, cut into batches; and how often rows were put aside.
-    fn reader(lengths: &[usize], batch: usize, memory: Guest) -> (BlockReader, SpillMetrics) {
+    fn reader(
+        lengths: &[usize],
+        batch: usize,
+        memory: PartitionMemory,
+    ) -> (BlockReader, SpillMetrics) {
         let block = (0..).zip(lengths).flat_map(|(b, n)| vec![b; *n]);
         let block: ArrayRef = Arc::new(block.collect::<UInt32Array>());
         let row: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..block.len() as u32));
@@ -193,8 +197,8 @@ mod tests {
         let input = Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), input));
         let metrics = SpillMetrics::new(&ExecutionPlanMetricsSet::new(), 0);
         let spills = SpillManager::new(Arc::new(RuntimeEnv::default()), metrics.clone(), schema);
-        let crew = Arc::new(Crew::new(1));
-        let reader = BlockReader::new(input, Some(100), memory, spills, crew);
+        let threads = Arc::new(Threads::new(1));
+        let reader = BlockReader::new(input, Some(100), memory, spills, threads);
         (reader, metrics)
     }
 
@@ -229,7 +233,7 @@ mod tests {
         for batch in BATCHES {
             let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
             let memory = MemoryConsumer::new("test").register(&pool);
-            let memory = Arc::new(Room::default()).enter(memory);
+            let memory = Arc::new(SharedMemory::default()).enter(memory);
             let (reader, spilled) = reader(&LENGTHS, batch, memory);
             assert_eq!(blocks(reader).await.unwrap(), EXPECTED);
             assert_eq!(pool.reserved(), 0);
@@ -244,11 +248,11 @@ mod tests {
         let mut put_aside = 0;
         for batch in [1, 7, 64, 100] {
             let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(299 * 8 * 4 + 500 * 8));
-            let room = Arc::new(Room::default());
-            let guest = |_| room.enter(MemoryConsumer::new("test").register(&pool));
+            let shared = Arc::new(SharedMemory::default());
+            let partition = |_| shared.enter(MemoryConsumer::new("test").register(&pool));
             let readers: Vec<_> = (0..3)
-                .map(guest)
-                .map(|guest| reader(&LENGTHS, batch, guest))
+                .map(partition)
+                .map(|partition| reader(&LENGTHS, batch, partition))
                 .collect();
             let spilled: Vec<_> = readers.iter().map(|(_, spilled)| spilled.clone()).collect();
             let all = readers.into_iter().map(|(reader, _)| blocks(reader));
@@ -265,9 +269,9 @@ mod tests {
     #[tokio::test]
     async fn a_block_that_does_not_fit_alone_is_refused() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(299 * 8 * 3));
-        let room = Arc::new(Room::default());
+        let shared = Arc::new(SharedMemory::default());
         let readers = [(); 2].map(|()| {
-            let memory = room.enter(MemoryConsumer::new("test").register(&pool));
+            let memory = shared.enter(MemoryConsumer::new("test").register(&pool));
             reader(&LENGTHS, 64, memory).0
         });
         let found = futures::future::join_all(readers.map(blocks)).await;

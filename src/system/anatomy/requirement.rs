@@ -6,7 +6,7 @@ use crate::error;
 use crate::model::Ratio;
 use crate::spec::{BlockSize, CATEGORIES, Contradictory, Notation, NullSensitive, Spec};
 use crate::system::anatomy::slppa::{
-    Ask, Division, DivisionError, Method, Requirements, SubTables,
+    AnatomyRequest, Division, DivisionError, GroupBounds, Method, SubTables,
 };
 use crate::system::{Form, layout};
 
@@ -105,12 +105,12 @@ impl Spec {
     }
 
     /// What an anatomizing function is asked for.
-    pub(crate) fn anatomy(&self) -> Result<Ask> {
+    pub(crate) fn anatomy(&self) -> Result<AnatomyRequest> {
         let method = match self.parameter("method") {
             None => Method::Slppa,
             Some(name) => Method::find(name).ok_or_else(|| self.no_such_method(name))?,
         };
-        let ask = Ask {
+        let ask = AnatomyRequest {
             requirements: self.bounds(method)?,
             method,
             sub_tables: self.sub_tables(method)?,
@@ -135,7 +135,7 @@ impl Spec {
     }
 
     /// The bounds; each method has its own, and none of them is left out by accident.
-    fn bounds(&self, method: Method) -> Result<Requirements> {
+    fn bounds(&self, method: Method) -> Result<GroupBounds> {
         let required: &[&str] = match (method, self.entry()?.form) {
             (_, Form::Division) => &[],
             (Method::Slppa | Method::SlppaSimilar, _) => &["alpha", "beta", "gamma", "delta"],
@@ -172,7 +172,7 @@ impl Spec {
                 )),
             }
         };
-        Ok(Requirements {
+        Ok(GroupBounds {
             alpha: bound("alpha")?,
             beta: match bound("beta")? {
                 Some(beta) => beta,
@@ -266,7 +266,7 @@ impl Spec {
                 .map(|t| format!("[{}]", t.join(", ")));
             let tables: Vec<String> = tables.collect();
             facts.push(("division", format!("[{}]", tables.join(", "))));
-        } else if let Ok(Ask {
+        } else if let Ok(AnatomyRequest {
             sub_tables: SubTables::Number(tables),
             ..
         }) = self.anatomy()

@@ -14,28 +14,30 @@ use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 use hashbrown::HashSet;
 
-use super::slppa::{Ask, CodedBlock, DivideError, Learned, Publisher, Row, ranks};
-use crate::check::{self, Anatomy, AnatomyBounds, AnatomyTable};
+use super::slppa::{AnatomyRequest, CodedBlock, DivideError, Learned, Publisher, Row, ranks};
+use crate::check::{self, AnatomyBounds, AnatomyTable, ShownTables};
 use crate::error;
 use crate::model::Ratio;
 use crate::spec::{IdSpace, Spec};
-use crate::system::work::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
+use crate::system::work::{
+    BlockDone, BlockWork, PublishedRows, WorkContext, individuals, learned_of,
+};
 
 /// Divides individuals into groups, publishes their sub-tables and verifies them.
 pub(crate) struct AnatomyWork {
-    context: Context,
-    ask: Ask,
+    context: WorkContext,
+    ask: AnatomyRequest,
 }
 
 /// The sub-tables of a block and its table of sensitive values, which follow each other as one relation.
-struct Tables {
-    tables: Vec<Table>,
+struct BlockTables {
+    tables: Vec<BlockTable>,
     /// The types of the columns between the group's id and the count.
     types: Vec<DataType>,
 }
 
 /// One of the tables.
-struct Table {
+struct BlockTable {
     name: String,
     gid: ArrayRef,
     /// Where its columns stand among those of all tables.
@@ -46,12 +48,12 @@ struct Table {
 
 impl BlockWork for AnatomyWork {
     fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
-        let Context {
+        let WorkContext {
             spec,
             layout,
             metrics,
             cancel,
-            crew,
+            threads,
         } = &self.context;
         let learned: Learned = learned_of(&rows)?;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
@@ -90,10 +92,10 @@ impl BlockWork for AnatomyWork {
         let publisher = Publisher::try_new(&coded.individuals, &learned.division, &groups, &gids)
             .map_err(|e| internal_datafusion_err!("{e}"))?;
         let sub_tables = learned.division.tables();
-        let tables = crew.each((0..=sub_tables.len()).collect(), |number| {
+        let tables = threads.each((0..=sub_tables.len()).collect(), |number| {
             let Some(places) = sub_tables.get(number) else {
                 let place = vec![qi.len()];
-                return Table::try_new(
+                return BlockTable::try_new(
                     "sa".to_owned(),
                     &publisher.sensitive(),
                     place,
@@ -103,7 +105,7 @@ impl BlockWork for AnatomyWork {
             let columns: Vec<&ArrayRef> = places.iter().map(|c| &qi[*c]).collect();
             let name = format!("qi_{}", number + 1);
             let rows = publisher.sub_table(number);
-            Table::try_new(name, &rows, places.clone(), &columns)
+            BlockTable::try_new(name, &rows, places.clone(), &columns)
         });
         let tables = tables.into_iter().collect::<Result<Vec<_>, _>>()?;
         let types = qi.iter().chain([sensitive]).map(|c| c.data_type().clone());
@@ -116,7 +118,7 @@ impl BlockWork for AnatomyWork {
         self.verify(&tables, &learned, &common, sensitive, whole)?;
         timer.done();
         Ok(BlockDone {
-            published: Box::new(Tables { tables, types }),
+            published: Box::new(BlockTables { tables, types }),
             individuals: members as u64,
             infeasible: None,
         })
@@ -124,7 +126,7 @@ impl BlockWork for AnatomyWork {
 }
 
 impl AnatomyWork {
-    pub fn try_new(context: Context) -> Result<Self> {
+    pub fn try_new(context: WorkContext) -> Result<Self> {
         Ok(Self {
             ask: context.spec.anatomy()?,
             context,
@@ -143,7 +145,7 @@ impl AnatomyWork {
         let sensitive = concat(&[sensitive.as_ref(), common.as_ref()])?;
         // Most values are sensitive ones.
         let columns = [&sensitive].into_iter().chain(qi).collect();
-        let mut coded = self.context.crew.each(columns, ranks).into_iter();
+        let mut coded = self.context.threads.each(columns, ranks).into_iter();
         let sensitive = coded.next().transpose()?.unwrap_or_default();
         let qi = coded.collect::<Result<_, _>>()?;
         CodedBlock::try_new(qi, sensitive, whole, learned)
@@ -153,7 +155,7 @@ impl AnatomyWork {
     /// Checks the published tables with code that knows nothing of how they came about.
     fn verify(
         &self,
-        tables: &[Table],
+        tables: &[BlockTable],
         learned: &Learned,
         common: &ArrayRef,
         sensitive: &ArrayRef,
@@ -163,14 +165,14 @@ impl AnatomyWork {
         let Some(values) = tables.last() else {
             return Err(failed("there is no table".to_owned()));
         };
-        let views = tables.iter().map(Table::view).collect();
+        let views = tables.iter().map(BlockTable::view).collect();
         let counts = self
             .context
-            .crew
+            .threads
             .each(views, |table: AnatomyTable<'_>| table.read());
         let counts = counts.into_iter().collect::<Result<Vec<_>, _>>()?;
         let (known, numbers, others) = prior(learned, common, sensitive, whole)?;
-        let anatomy = Anatomy::of_counts(&counts, &values.columns, &known, &numbers)?
+        let anatomy = ShownTables::of_counts(&counts, &values.columns, &known, &numbers)?
             .and_others(others, learned.most_of_others);
         match anatomy.rows_out_of_order() {
             0 => {}
@@ -224,7 +226,7 @@ fn prior(
 }
 
 /// The verifier's own bounds.
-fn bounds(ask: &Ask) -> Option<AnatomyBounds> {
+fn bounds(ask: &AnatomyRequest) -> Option<AnatomyBounds> {
     let ratio = |r: Ratio| check::Ratio::try_new(r.numerator(), r.denominator()).ok();
     let given = |r: Option<Ratio>| match r {
         Some(r) => ratio(r).map(Some),
@@ -256,7 +258,7 @@ fn refusal(spec: &Spec, e: DivideError, blocks: u32) -> datafusion::common::Data
     }
 }
 
-impl Table {
+impl BlockTable {
     fn try_new(
         name: String,
         rows: &[Row],
@@ -306,7 +308,7 @@ impl Table {
     }
 }
 
-impl PublishedRows for Tables {
+impl PublishedRows for BlockTables {
     fn len(&self) -> usize {
         self.tables.iter().map(|table| table.gid.len()).sum()
     }

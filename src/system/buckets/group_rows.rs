@@ -10,9 +10,9 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::table::coding::{
-    Class, EncodedBlock, Individuals, Keys, Kind, Ladder, Numbers, generalize, hex, places,
+    Class, EncodedBlock, IndividualArrays, Keys, Kind, Ladder, Numbers, generalize, hex, places,
 };
 use crate::table::{NULL_CODE, QuasiIdentifier, ROOT};
 
@@ -21,7 +21,7 @@ const NOTHING: &str = "*";
 
 /// What a group publishes in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LocalCell {
+pub enum GroupCell {
     /// One generalized value for all members.
     Generalized,
     /// Nothing: the values are in buckets.
@@ -38,12 +38,12 @@ pub struct LocalGroup {
     /// Its individuals.
     pub members: Vec<u32>,
     /// Per quasi-identifier.
-    pub cells: Vec<LocalCell>,
+    pub cells: Vec<GroupCell>,
 }
 
 /// The published groups, one row per individual.
 #[derive(Debug)]
-pub struct LocalRows {
+pub struct GroupRows {
     /// The individual of each row.
     pub who: Vec<u32>,
     /// Its pseudonym.
@@ -60,27 +60,27 @@ pub struct LocalRows {
 const PART: usize = 1024;
 
 /// A column to publish.
-enum Column {
+enum TextColumn {
     Pseudonyms,
     Qi(usize, Kind),
 }
 
 /// Publishes groups. They, and the individuals in them, come in the order of their pseudonyms, which are random.
 pub fn publish_groups(
-    individuals: &Individuals,
+    individuals: &IndividualArrays,
     encoded: &EncodedBlock,
     mut groups: Vec<LocalGroup>,
     kinds: &[Kind],
     text: bool,
-    crew: &Crew,
-) -> Result<LocalRows, ArrowError> {
+    threads: &Threads,
+) -> Result<GroupRows, ArrowError> {
     let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
     let beginnings: Vec<u64> = individuals.pseudonyms.iter().map(beginning).collect();
     let compare = |a: u32, b: u32| {
         let beginnings = beginnings[a as usize].cmp(&beginnings[b as usize]);
         beginnings.then_with(|| pseudonym(a).cmp(pseudonym(b)))
     };
-    crew.each(groups.chunks_mut(PART).collect(), |groups| {
+    threads.each(groups.chunks_mut(PART).collect(), |groups| {
         for group in groups {
             group.members.sort_unstable_by(|a, b| compare(*a, *b));
         }
@@ -95,11 +95,11 @@ pub fn publish_groups(
         group_at.resize(who.len(), at as u32);
         ids.resize(who.len(), group.id);
     }
-    let mut columns = vec![Column::Pseudonyms];
+    let mut columns = vec![TextColumn::Pseudonyms];
     let qi = kinds.iter().copied().enumerate();
-    columns.extend(qi.map(|(column, kind)| Column::Qi(column, kind)));
-    let columns = crew.each(columns, |column| match column {
-        Column::Pseudonyms => {
+    columns.extend(qi.map(|(column, kind)| TextColumn::Qi(column, kind)));
+    let columns = threads.each(columns, |column| match column {
+        TextColumn::Pseudonyms => {
             let width = 2 * individuals.pseudonyms.value_length() as usize;
             let mut names = StringBuilder::with_capacity(people, people * width);
             let mut name = vec![];
@@ -108,13 +108,13 @@ pub fn publish_groups(
             }
             Ok(Arc::new(names.finish()) as ArrayRef)
         }
-        Column::Qi(column, kind) => {
+        TextColumn::Qi(column, kind) => {
             column_of_groups(individuals, encoded, &groups, column, kind, text)
         }
     });
     let mut columns = columns.into_iter().collect::<Result<Vec<_>, _>>()?;
     let qi = columns.split_off(1);
-    Ok(LocalRows {
+    Ok(GroupRows {
         who,
         individual: columns.remove(0),
         group: Arc::new(UInt64Array::from(ids)),
@@ -131,14 +131,14 @@ fn beginning(pseudonym: Option<&[u8]>) -> u64 {
 
 /// One column of generalized values, one row per group. Secret values are not looked at.
 fn column_of_groups(
-    individuals: &Individuals,
+    individuals: &IndividualArrays,
     encoded: &EncodedBlock,
     groups: &[LocalGroup],
     column: usize,
     kind: Kind,
     text: bool,
 ) -> Result<ArrayRef, ArrowError> {
-    let shows = |group: &&LocalGroup| group.cells[column] == LocalCell::Generalized;
+    let shows = |group: &&LocalGroup| group.cells[column] == GroupCell::Generalized;
     let shown = groups.iter().filter(shows);
     let classes: Vec<Class<'_>> = shown.map(|g| Class::of(&g.members)).collect();
     let values = generalize(individuals, encoded, &classes, column, kind, text)?;
@@ -153,7 +153,7 @@ fn column_of_groups(
             Some(at) => values
                 .is_valid(*at as usize)
                 .then(|| values.value(*at as usize)),
-            None => (group.cells[column] == LocalCell::Blank).then_some(root),
+            None => (group.cells[column] == GroupCell::Blank).then_some(root),
         });
         return Ok(Arc::new(text.collect::<StringArray>()));
     }

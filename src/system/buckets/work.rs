@@ -22,21 +22,23 @@ use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
-use super::group_rows::{LocalCell, LocalGroup, LocalRows, exact_values, publish_groups};
+use super::group_rows::{GroupCell, GroupRows, LocalGroup, exact_values, publish_groups};
 use super::lgb::{
-    Anonymized, Buckets, Loss, Order, People, QiColumn, Refusal, Request, Rule, SensitiveColumn,
-    SmallPattern, Strategy, Treatment, Unworkable, Wishes, anonymize,
+    Anonymized, Buckets, GroupLoss, LgbInput, QiInput, Refusal, Request, Rule, SecretCells,
+    SensitiveInput, SmallPattern, Strategy, Treatment, Unworkable, ValueOrder, anonymize,
 };
 use crate::model::{Infeasible, Value};
 use crate::spec::{IdSpace, LocalStrategy, Output, SmallPatterns};
-use crate::system::work::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
+use crate::system::work::{
+    BlockDone, BlockWork, PublishedRows, WorkContext, individuals, learned_of,
+};
 use crate::system::{Layout, LocalRequirement, SecretAttribute, SecretRule};
-use crate::table::coding::{EncodedBlock, Individuals, one_rank, value_ranks};
+use crate::table::coding::{EncodedBlock, IndividualArrays, one_rank, value_ranks};
 use crate::{check, error};
 
 /// Forms local groups and buckets, publishes and verifies them.
 pub(crate) struct BucketWork {
-    context: Context,
+    context: WorkContext,
     requirement: LocalRequirement,
     request: Request,
 }
@@ -46,11 +48,11 @@ struct BucketRows {
     rows: usize,
     /// Per row of an individual the place of its group.
     groups: UInt32Array,
-    columns: Vec<Column>,
+    columns: Vec<PublishedColumn>,
 }
 
 /// A published column.
-enum Column {
+enum PublishedColumn {
     /// One value per row.
     OfRows(ArrayRef),
     /// One value per group, for the rows of individuals; the others have none.
@@ -58,7 +60,7 @@ enum Column {
 }
 
 /// An attribute with secret values, ready to be published.
-struct Attribute<'a> {
+struct SecretValues<'a> {
     /// The exact value of each individual.
     values: ArrayRef,
     ranks: &'a [u32],
@@ -83,7 +85,9 @@ impl PublishedRows for BucketRows {
 
     fn size(&self) -> usize {
         let columns = self.columns.iter().map(|column| match column {
-            Column::OfRows(values) | Column::OfGroups(values) => values.get_array_memory_size(),
+            PublishedColumn::OfRows(values) | PublishedColumn::OfGroups(values) => {
+                values.get_array_memory_size()
+            }
         });
         columns.sum::<usize>() + self.groups.get_array_memory_size()
     }
@@ -97,8 +101,8 @@ impl PublishedRows for BucketRows {
             groups = groups.iter().chain(none).collect();
         }
         let columns = self.columns.iter().map(|column| match column {
-            Column::OfRows(values) => copied(values, &rows),
-            Column::OfGroups(values) => take(values, &groups, None),
+            PublishedColumn::OfRows(values) => copied(values, &rows),
+            PublishedColumn::OfGroups(values) => take(values, &groups, None),
         });
         columns.collect()
     }
@@ -114,12 +118,12 @@ fn copied(values: &ArrayRef, rows: &Range<usize>) -> Result<ArrayRef, ArrowError
 
 impl BlockWork for BucketWork {
     fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
-        let Context {
+        let WorkContext {
             spec,
             layout,
             metrics,
             cancel,
-            crew,
+            threads,
         } = &self.context;
         let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
         let domains = learned_of(&rows)?;
@@ -128,12 +132,12 @@ impl BlockWork for BucketWork {
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         // Sensitive values are bucketized by their ranks, not by fingerprints.
         let encoded =
-            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, crew)?;
+            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, threads)?;
 
         let timer = metrics.forming.timer();
         let people = self.people(&individuals, &encoded)?;
         let key = spec.key()?.of_block(block);
-        let anonymized = anonymize(&people, &self.request, &key, crew, cancel)
+        let anonymized = anonymize(&people, &self.request, &key, threads, cancel)
             .map_err(|refusal| self.refused(&refusal, individuals.len()))?;
         timer.done();
         self.count(&people, &anonymized);
@@ -146,18 +150,18 @@ impl BlockWork for BucketWork {
             groups,
             kinds,
             layout.is_text(),
-            crew,
+            threads,
         )?;
         drop(encoded);
         let attributes = self.requirement.attributes.iter().enumerate();
-        let attributes = crew.each(attributes.collect(), |(at, secret)| {
+        let attributes = threads.each(attributes.collect(), |(at, secret)| {
             let buckets = &anonymized.buckets[at];
             let id = |bucket: usize| ids.id(at as u32 + 1, bucket as u32);
             let values = match secret.qi {
                 Some(qi) => exact_values(individuals.qi[qi].values(), ladders[qi].as_ref()),
                 None => Arc::clone(individuals.records.column(self.sensitive_at(at))),
             };
-            Attribute {
+            SecretValues {
                 values,
                 ranks: people.ranks(at),
                 buckets,
@@ -165,7 +169,7 @@ impl BlockWork for BucketWork {
             }
         });
         let detached = spec.output() == Output::Detached;
-        let published = crew.each(attributes.iter().collect(), |attribute| match detached {
+        let published = threads.each(attributes.iter().collect(), |attribute| match detached {
             false => attribute.permuted(&groups.who),
             true => attribute.detached(&groups.who),
         });
@@ -194,7 +198,7 @@ impl BlockWork for BucketWork {
 }
 
 impl BucketWork {
-    pub fn try_new(context: Context) -> Result<Self> {
+    pub fn try_new(context: WorkContext) -> Result<Self> {
         let spec = &context.spec;
         let requirement = spec.local_requirement()?;
         let request = Request {
@@ -226,33 +230,36 @@ impl BucketWork {
         attributes.filter(|a| a.qi.is_some()).count()
     }
 
-    fn people(&self, individuals: &Individuals, encoded: &EncodedBlock) -> Result<People> {
-        let Context {
-            spec, layout, crew, ..
+    fn people(&self, individuals: &IndividualArrays, encoded: &EncodedBlock) -> Result<LgbInput> {
+        let WorkContext {
+            spec,
+            layout,
+            threads,
+            ..
         } = &self.context;
         let flags = spec.sensitive().len() + spec.keep().len();
         let columns = encoded.block.quasi_identifiers().iter().enumerate();
         let ladders = layout.ladders();
-        let columns = crew.each(columns.collect(), |(column, values)| {
+        let columns = threads.each(columns.collect(), |(column, values)| {
             let mut attributes = self.requirement.attributes.iter().enumerate();
             let secret = attributes.find(|(_, a)| a.qi == Some(column));
             let ranks = encoded.ranks(column);
-            let wishes = secret.map(|(at, attribute)| {
+            let secret_cells = secret.map(|(at, attribute)| {
                 // Missing flags became true before the records were gathered.
                 let secret = individuals.records.column(flags + at).as_boolean();
                 let exact =
                     || exact_values(individuals.qi[column].values(), ladders[column].as_ref());
                 let spelled = spec.normalize.then(|| one_rank(&ranks, &exact()));
-                Ok::<_, ArrowError>(Wishes {
+                Ok::<_, ArrowError>(SecretCells {
                     secret: secret.values().iter().collect(),
                     ranks: spelled.transpose()?,
                     rule: rule(&attribute.rule, layout.is_ordered(column)),
                 })
             });
-            Ok::<_, ArrowError>(QiColumn {
+            Ok::<_, ArrowError>(QiInput {
                 values: Cow::Borrowed(values),
                 ranks,
-                wishes: wishes.transpose()?,
+                secret_cells: secret_cells.transpose()?,
             })
         });
         let columns = columns.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -268,11 +275,11 @@ impl BucketWork {
                 &attribute.rule,
                 data_type.is_numeric() || data_type.is_temporal(),
             );
-            sensitive.push(SensitiveColumn { ranks, rule });
+            sensitive.push(SensitiveInput { ranks, rule });
         }
         self.context.metrics.look_alikes.add(look_alikes as usize);
         let full = encoded.block.full();
-        let people = People::try_new(individuals.len(), columns, sensitive, full);
+        let people = LgbInput::try_new(individuals.len(), columns, sensitive, full);
         people
             .map_err(|unworkable| self.refused(&Refusal::Unworkable(unworkable), individuals.len()))
     }
@@ -288,8 +295,8 @@ impl BucketWork {
             Refusal::Cancelled => return exec_datafusion_err!("cancelled"),
             Refusal::Unworkable(unworkable) => unworkable,
         };
-        let name = |at: Option<super::lgb::Attribute>| {
-            use super::lgb::Attribute::*;
+        let name = |at: Option<super::lgb::AttributePlace>| {
+            use super::lgb::AttributePlace::*;
             let name = match at? {
                 QuasiIdentifier(column) => spec.qi().get(column)?,
                 Sensitive(column) => spec.sensitive().get(column)?,
@@ -312,9 +319,9 @@ impl BucketWork {
         )
     }
 
-    fn count(&self, people: &People, anonymized: &Anonymized) {
+    fn count(&self, people: &LgbInput, anonymized: &Anonymized) {
         let metrics = &self.context.metrics;
-        let loss = Loss::of(people, anonymized);
+        let loss = GroupLoss::of(people, anonymized);
         let dropped = anonymized.patterns.dropped.len();
         metrics.blocks.add(1);
         metrics.individuals.add(people.individuals());
@@ -337,7 +344,7 @@ impl BucketWork {
     }
 
     /// Checks the published columns with code that knows nothing of how they came about.
-    fn verify(&self, groups: &LocalRows, published: &[AttributeColumns]) -> Result<()> {
+    fn verify(&self, groups: &GroupRows, published: &[AttributeColumns]) -> Result<()> {
         let people = groups.who.len();
         // The bucket of each individual, and the values of the buckets.
         let local = |columns: &AttributeColumns| {
@@ -368,7 +375,7 @@ impl BucketWork {
                 }
             })
         };
-        let local = self.context.crew.each(published.iter().collect(), local);
+        let local = self.context.threads.each(published.iter().collect(), local);
         let local = local.into_iter().collect::<Result<Vec<_>, _>>()?;
         let column = |value: ArrayRef, at: usize| {
             let (bucket, table) = local[at].clone();
@@ -397,14 +404,14 @@ impl BucketWork {
             rules.push(checked_rule(&self.context.layout, attribute)?);
         }
         let release =
-            check::LocalRelease::try_new(&groups.individual, &plain, &semi_sensitive, &sensitive)?;
+            check::ShownBuckets::try_new(&groups.individual, &plain, &semi_sensitive, &sensitive)?;
         let checked = check::verify_local(&release, self.requirement.k, &rules);
         checked.map_err(|violation| self.context.failed(&violation))?;
         Ok(())
     }
 
     /// The columns in the order of the published schema.
-    fn assemble(&self, groups: LocalRows, published: Vec<AttributeColumns>) -> Result<BucketRows> {
+    fn assemble(&self, groups: GroupRows, published: Vec<AttributeColumns>) -> Result<BucketRows> {
         let extra: usize = published.iter().map(|p| p.individuals.len()).sum();
         let people = groups.who.len();
         let longer = |column: ArrayRef| match extra {
@@ -412,8 +419,8 @@ impl BucketWork {
             _ => concat(&[&column, &new_null_array(column.data_type(), extra)]),
         };
         let mut columns = vec![
-            Column::OfRows(longer(groups.individual)?),
-            Column::OfRows(longer(groups.group)?),
+            PublishedColumn::OfRows(longer(groups.individual)?),
+            PublishedColumn::OfRows(longer(groups.group)?),
         ];
         // The rows of an attribute's values stand after those of the attributes before it.
         let mut before = 0;
@@ -431,10 +438,10 @@ impl BucketWork {
             own.push([place(&published.bucketized)?, place(&published.bid)?]);
             before += rows;
         }
-        let of_rows = |columns: &[ArrayRef; 2]| columns.clone().map(Column::OfRows);
+        let of_rows = |columns: &[ArrayRef; 2]| columns.clone().map(PublishedColumn::OfRows);
         let attributes = &self.requirement.attributes;
         for (column, value) in groups.qi.into_iter().enumerate() {
-            columns.push(Column::OfGroups(value));
+            columns.push(PublishedColumn::OfGroups(value));
             if let Some(at) = attributes.iter().position(|a| a.qi == Some(column)) {
                 columns.extend(of_rows(&own[at]));
             }
@@ -449,7 +456,7 @@ impl BucketWork {
             let none = std::iter::repeat_n(None, people);
             let counts = none.chain(counts.map(|n| Some(*n)));
             let counts: UInt64Array = counts.collect();
-            columns.push(Column::OfRows(Arc::new(counts)));
+            columns.push(PublishedColumn::OfRows(Arc::new(counts)));
         }
         Ok(BucketRows {
             rows: people + extra,
@@ -484,7 +491,7 @@ pub(crate) fn checked_rule(
     })
 }
 
-impl Attribute<'_> {
+impl SecretValues<'_> {
     fn bids(&self, who: &[u32]) -> UInt64Array {
         let bid = |i: &u32| self.buckets.of(*i).map(|bucket| self.ids[bucket]);
         who.iter().map(bid).collect()
@@ -535,9 +542,9 @@ fn rule(rule: &SecretRule, ordered: bool) -> Rule {
         SecretRule::Closeness(_, t) => Rule::Closeness {
             t: *t,
             order: if ordered {
-                Order::Numeric
+                ValueOrder::Numeric
             } else {
-                Order::Nominal
+                ValueOrder::Nominal
             },
             // The block is the whole table wherever buckets are compared with it.
             reference: None,
@@ -547,9 +554,9 @@ fn rule(rule: &SecretRule, ordered: bool) -> Rule {
 
 fn groups(anonymized: &Anonymized, ids: &IdSpace) -> Vec<LocalGroup> {
     let cell = |treatment: &Treatment| match treatment {
-        Treatment::Generalized => LocalCell::Generalized,
-        Treatment::Bucketized => LocalCell::Secret,
-        Treatment::Blank => LocalCell::Blank,
+        Treatment::Generalized => GroupCell::Generalized,
+        Treatment::Bucketized => GroupCell::Secret,
+        Treatment::Blank => GroupCell::Blank,
     };
     let group = |(at, group): (usize, &super::lgb::Group)| {
         let pattern = &anonymized.patterns.patterns[group.pattern];

@@ -7,17 +7,19 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
 use crate::algorithm::{Algorithm, Classes};
-use crate::check::{self, Listed, Requirement, SensitiveColumn, SensitiveTable, Sensitivity};
+use crate::check::{self, ClassRequirement, Listed, SensitiveColumn, SensitiveTable, Sensitivity};
 use crate::model::{Member, Model};
 use crate::spec::Spec;
 use crate::system::column_categories;
-use crate::system::work::{BlockDone, BlockWork, Context, PublishedRows, individuals, learned_of};
+use crate::system::work::{
+    BlockDone, BlockWork, PublishedRows, WorkContext, individuals, learned_of,
+};
 use crate::table::Block;
-use crate::table::coding::{ColumnCategories, EncodedBlock, Published, publish};
+use crate::table::coding::{ColumnCategories, EncodedBlock, PublishedRecords, publish};
 
 /// Forms classes, publishes and verifies them.
 pub(crate) struct ClassWork {
-    context: Context,
+    context: WorkContext,
     model: Box<dyn Model>,
     algorithm: Box<dyn Algorithm>,
     /// The categories of each sensitive column that has them.
@@ -28,14 +30,14 @@ pub(crate) struct ClassWork {
 /// The verifier's own reading of the spec.
 enum Twin {
     /// What is counted in a class.
-    Counts(Requirement),
+    Counts(ClassRequirement),
     /// What is counted of each sensitive attribute, and how many individuals a class has.
     Sensitivity(Sensitivity),
 }
 
-impl PublishedRows for Published {
+impl PublishedRows for PublishedRecords {
     fn len(&self) -> usize {
-        Published::len(self)
+        PublishedRecords::len(self)
     }
 
     fn size(&self) -> usize {
@@ -47,18 +49,18 @@ impl PublishedRows for Published {
     }
 
     fn columns(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>, ArrowError> {
-        Published::columns(self, rows)
+        PublishedRecords::columns(self, rows)
     }
 }
 
 impl BlockWork for ClassWork {
     fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
-        let Context {
+        let WorkContext {
             spec,
             layout,
             metrics,
             cancel,
-            crew,
+            threads,
         } = &self.context;
         let domains = learned_of(&rows)?;
         let individuals = individuals(layout, &rows);
@@ -71,7 +73,7 @@ impl BlockWork for ClassWork {
             &domains,
             &self.categories,
             spec.normalize,
-            crew,
+            threads,
         )?;
         let block = &encoded.block;
 
@@ -112,7 +114,7 @@ impl BlockWork for ClassWork {
 }
 
 impl ClassWork {
-    pub fn try_new(context: Context) -> Result<Self> {
+    pub fn try_new(context: WorkContext) -> Result<Self> {
         Ok(Self {
             model: context.spec.model()?,
             algorithm: context.spec.algorithm()?,
@@ -123,13 +125,13 @@ impl ClassWork {
     }
 
     /// Checks the published rows with code that knows nothing of how they came about.
-    fn verify(&self, published: &Published) -> Result<()> {
+    fn verify(&self, published: &PublishedRecords) -> Result<()> {
         match &self.twin {
             Twin::Counts(requirement) => self.verify_counts(published, 0, requirement),
             Twin::Sensitivity(requirement) => {
                 let k = requirement.individuals();
                 for column in 0..self.categories.len() {
-                    self.verify_counts(published, column, &Requirement::IrK { k })?;
+                    self.verify_counts(published, column, &ClassRequirement::IrK { k })?;
                 }
                 self.verify_sensitivity(published, requirement)
             }
@@ -138,11 +140,11 @@ impl ClassWork {
 
     fn verify_counts(
         &self,
-        published: &Published,
+        published: &PublishedRecords,
         sensitive: usize,
-        requirement: &Requirement,
+        requirement: &ClassRequirement,
     ) -> Result<()> {
-        let rows = check::Published::try_new(
+        let rows = check::ShownClasses::try_new(
             &published.tuples,
             published.tuple_of_record.values(),
             &published.individual,
@@ -161,7 +163,11 @@ impl ClassWork {
         }
     }
 
-    fn verify_sensitivity(&self, published: &Published, requirement: &Sensitivity) -> Result<()> {
+    fn verify_sensitivity(
+        &self,
+        published: &PublishedRecords,
+        requirement: &Sensitivity,
+    ) -> Result<()> {
         let columns = self.categories.iter().zip(&published.records);
         let columns = columns.map(|(categories, values)| SensitiveColumn {
             values,
@@ -215,7 +221,7 @@ impl ClassWork {
     }
 
     fn count(&self, block: &Block, classes: &Classes, look_alikes: u64) {
-        let Context {
+        let WorkContext {
             spec,
             layout,
             metrics,
@@ -244,7 +250,7 @@ impl ClassWork {
 fn twin(spec: &Spec) -> Result<Twin> {
     let name = spec.model_entry()?.name;
     let parameter = |parameter: &str| spec.parameter(parameter);
-    let counts = || Requirement::named(name, parameter).map(Twin::Counts);
+    let counts = || ClassRequirement::named(name, parameter).map(Twin::Counts);
     let sensitivity = Sensitivity::named(name, parameter).map(Twin::Sensitivity);
     sensitivity
         .or_else(counts)

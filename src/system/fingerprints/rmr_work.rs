@@ -6,27 +6,27 @@ use datafusion::arrow::array::{RecordBatch, UInt32Array};
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err, internal_err};
 
 use super::sets::{Cluster, Rmr};
-use super::work::{Labels, leaves, with_labels, with_one_record};
+use super::work::{SensitiveLabels, leaves, with_labels, with_one_record};
 use crate::algorithm::{Algorithm, Classes};
 use crate::check::{CombinationRequirement, verify_combinations};
 use crate::model::{Member, Model};
 use crate::system::sensitive_tree;
-use crate::system::work::{BlockDone, BlockWork, Context, individuals, learned_of};
-use crate::table::coding::{Domains, EncodedBlock, Ladder, Published, publish};
+use crate::system::work::{BlockDone, BlockWork, WorkContext, individuals, learned_of};
+use crate::table::coding::{Domains, EncodedBlock, Ladder, PublishedRecords, publish};
 use crate::table::{Block, Fingerprints};
 
 /// Forms classes, merges them, generalizes the fingerprints of each, publishes and verifies them.
 pub(crate) struct RmrWork {
-    context: Context,
+    context: WorkContext,
     model: Box<dyn Model>,
     algorithm: Box<dyn Algorithm>,
     rmr: Rmr,
     requirement: CombinationRequirement,
-    labels: Labels,
+    labels: SensitiveLabels,
 }
 
 impl RmrWork {
-    pub fn try_new(context: Context) -> Result<Self> {
+    pub fn try_new(context: WorkContext) -> Result<Self> {
         let spec = &context.spec;
         let Some(taxonomy) = sensitive_tree(spec) else {
             return internal_err!("the sensitive column has no hierarchy");
@@ -41,7 +41,7 @@ impl RmrWork {
             algorithm: spec.algorithm()?,
             rmr: Rmr::new(k, m, delta),
             requirement: CombinationRequirement { k, m },
-            labels: Labels::new(taxonomy),
+            labels: SensitiveLabels::new(taxonomy),
             context,
         })
     }
@@ -60,7 +60,7 @@ impl RmrWork {
     }
 
     /// Checks the published rows with code that knows nothing of how they came about.
-    fn verify(&self, published: &Published) -> Result<()> {
+    fn verify(&self, published: &PublishedRecords) -> Result<()> {
         let rows = self.labels.read(published)?;
         verify_combinations(&rows, &self.requirement)
             .map_err(|violation| self.context.failed(&violation))
@@ -78,11 +78,11 @@ impl RmrWork {
 
 impl BlockWork for RmrWork {
     fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
-        let Context {
+        let WorkContext {
             spec,
             layout,
             metrics,
-            crew,
+            threads,
             ..
         } = &self.context;
         let individuals = individuals(layout, &rows);
@@ -90,7 +90,7 @@ impl BlockWork for RmrWork {
         let domains = learned_of(&rows)?;
         drop(rows);
         let mut encoded =
-            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, crew)?;
+            EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, threads)?;
         encoded.block.set_fingerprints(leaves(&individuals));
 
         let timer = metrics.forming.timer();

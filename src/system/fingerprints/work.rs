@@ -11,30 +11,30 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Field, UInt32Type};
 use datafusion::common::{Result, exec_datafusion_err, internal_err};
 
-use super::sets::{Failure, Partition, Prepared, Refusal, SensitiveStep, UNPUBLISHED, prepare};
+use super::sets::{Failure, Partition, Prepared, SensitiveStep, UNPUBLISHED, Unreachable, prepare};
 use crate::algorithm::{Algorithm, BestCut, Classes, Mondrian, complete};
-use crate::check::{FingerprintRequirement, PublishedFingerprints, verify_fingerprints};
-use crate::engine::threads::Crew;
+use crate::check::{FingerprintRequirement, ShownLabels, verify_fingerprints};
+use crate::engine::threads::Threads;
 use crate::error;
 use crate::model::Parameters;
 use crate::spec::{BlockSize, FingerprintRows, Spec};
 use crate::system::sensitive_tree;
-use crate::system::work::{BlockDone, BlockWork, Context, individuals, learned_of};
-use crate::table::coding::{Domains, EncodedBlock, Individuals, Published, publish};
+use crate::system::work::{BlockDone, BlockWork, WorkContext, individuals, learned_of};
+use crate::table::coding::{Domains, EncodedBlock, IndividualArrays, PublishedRecords, publish};
 use crate::table::{Block, Fingerprints, Hierarchy, Taxonomy};
 
 /// Generalizes fingerprints, forms classes of individuals, publishes and verifies them.
 pub(crate) struct FingerprintWork {
-    context: Context,
+    context: WorkContext,
     sensitive_step: Box<dyn SensitiveStep>,
     algorithm: Box<dyn Algorithm>,
     parameters: Parameters,
     requirement: FingerprintRequirement,
-    labels: Labels,
+    labels: SensitiveLabels,
 }
 
 /// The hierarchy of the sensitive column.
-pub(super) struct Labels {
+pub(super) struct SensitiveLabels {
     pub tree: Arc<Hierarchy>,
     /// By node.
     pub label: ArrayRef,
@@ -42,10 +42,10 @@ pub(super) struct Labels {
     pub parent: ArrayRef,
 }
 
-impl Labels {
+impl SensitiveLabels {
     /// What is published, as the verifier reads it.
-    pub fn read(&self, published: &Published) -> Result<PublishedFingerprints> {
-        Ok(PublishedFingerprints::try_new(
+    pub fn read(&self, published: &PublishedRecords) -> Result<ShownLabels> {
+        Ok(ShownLabels::try_new(
             &published.tuples,
             published.tuple_of_record.values(),
             &published.individual,
@@ -110,7 +110,7 @@ impl BlockWork for FingerprintWork {
 }
 
 impl FingerprintWork {
-    pub fn try_new(context: Context) -> Result<Self> {
+    pub fn try_new(context: WorkContext) -> Result<Self> {
         let spec = &context.spec;
         let Some(taxonomy) = sensitive_tree(spec) else {
             return internal_err!("the sensitive column has no hierarchy");
@@ -122,13 +122,13 @@ impl FingerprintWork {
         };
         Ok(Self {
             sensitive_step: Box::new(Partition),
-            algorithm: algorithm(spec, &context.crew)?,
+            algorithm: algorithm(spec, &context.threads)?,
             requirement: FingerprintRequirement {
                 k,
                 l,
                 value_l: integer("value_l"),
             },
-            labels: Labels::new(taxonomy),
+            labels: SensitiveLabels::new(taxonomy),
             parameters,
             context,
         })
@@ -136,12 +136,15 @@ impl FingerprintWork {
 
     /// The fingerprint step: labels that k individuals share, with the model for classes of them.
     fn prepare(&self, leaves: &Fingerprints) -> Result<Prepared> {
-        let Context {
-            spec, cancel, crew, ..
+        let WorkContext {
+            spec,
+            cancel,
+            threads,
+            ..
         } = &self.context;
         let step = self.sensitive_step.as_ref();
         let tree = &self.labels.tree;
-        match prepare(step, &self.parameters, leaves, tree, crew, cancel) {
+        match prepare(step, &self.parameters, leaves, tree, threads, cancel) {
             Ok(Ok(prepared)) if prepared.generalized.of.contains(&UNPUBLISHED) => {
                 internal_err!("an individual has no sensitive value")
             }
@@ -157,7 +160,7 @@ impl FingerprintWork {
     fn encode(
         &self,
         domains: &Domains,
-        individuals: &Individuals,
+        individuals: &IndividualArrays,
         prepared: &Prepared,
     ) -> Result<EncodedBlock> {
         let layout = &self.context.layout;
@@ -169,7 +172,7 @@ impl FingerprintWork {
             domains,
             &[],
             false,
-            &self.context.crew,
+            &self.context.threads,
         )?;
         let sets = prepared.generalized.of.iter().map(|set| [*set]);
         encoded.block.set_fingerprints(sets.collect());
@@ -191,7 +194,7 @@ impl FingerprintWork {
     }
 
     /// Checks the published rows with code that knows nothing of how they came about.
-    fn verify(&self, published: &Published) -> Result<()> {
+    fn verify(&self, published: &PublishedRecords) -> Result<()> {
         let rows = self.labels.read(published)?;
         verify_fingerprints(&rows, &self.requirement)
             .map_err(|violation| self.context.failed(&violation))?;
@@ -199,7 +202,7 @@ impl FingerprintWork {
     }
 
     fn count(&self, block: &Block, classes: &Classes) {
-        let Context {
+        let WorkContext {
             layout, metrics, ..
         } = &self.context;
         metrics.blocks.add(1);
@@ -212,14 +215,14 @@ impl FingerprintWork {
 
 /// The algorithm for the quasi-identifiers. Best cut lowers what the paper measures, unless the call says otherwise. What
 /// cuts works on a block with all threads that no other block keeps busy, because there are few blocks.
-fn algorithm(spec: &Spec, crew: &Arc<Crew>) -> Result<Box<dyn Algorithm>> {
-    let crew = Arc::clone(crew);
+fn algorithm(spec: &Spec, threads: &Arc<Threads>) -> Result<Box<dyn Algorithm>> {
+    let threads = Arc::clone(threads);
     Ok(match (spec.algorithm_name(), spec.parameter("ncp")) {
-        ("best_cut", Some("0")) => Box::new(BestCut::records().with_crew(crew)),
-        ("best_cut", _) => Box::new(BestCut::ncp().with_crew(crew)),
+        ("best_cut", Some("0")) => Box::new(BestCut::records().with_crew(threads)),
+        ("best_cut", _) => Box::new(BestCut::ncp().with_crew(threads)),
         ("mondrian", _) => Box::new(match spec.parameter("relaxed") {
-            Some("1") => Mondrian::relaxed().with_crew(crew),
-            _ => Mondrian::strict().with_crew(crew),
+            Some("1") => Mondrian::relaxed().with_crew(threads),
+            _ => Mondrian::strict().with_crew(threads),
         }),
         _ => spec.algorithm()?,
     })
@@ -228,7 +231,7 @@ fn algorithm(spec: &Spec, crew: &Arc<Crew>) -> Result<Box<dyn Algorithm>> {
 fn refused(
     spec: &Spec,
     individuals: usize,
-    refusal: &Refusal,
+    refusal: &Unreachable,
 ) -> Result<datafusion::common::DataFusionError> {
     let model = spec.describe()?;
     let (place, more) = match spec.block() {
@@ -248,7 +251,7 @@ fn refused(
 }
 
 /// The leaves of each individual's values.
-pub(super) fn leaves(individuals: &Individuals) -> Fingerprints {
+pub(super) fn leaves(individuals: &IndividualArrays) -> Fingerprints {
     let values = individuals
         .records
         .column(0)
@@ -265,10 +268,13 @@ pub(super) fn leaves(individuals: &Individuals) -> Fingerprints {
 }
 
 /// The individuals with one record each: the number of its published fingerprint.
-pub(super) fn with_one_record(individuals: Individuals, sets: UInt32Array) -> Result<Individuals> {
+pub(super) fn with_one_record(
+    individuals: IndividualArrays,
+    sets: UInt32Array,
+) -> Result<IndividualArrays> {
     let field = Field::new("set", DataType::UInt32, false);
     let lengths = std::iter::repeat_n(1, individuals.len());
-    Ok(Individuals {
+    Ok(IndividualArrays {
         record_offsets: OffsetBuffer::from_lengths(lengths),
         records: StructArray::try_new(vec![field].into(), vec![Arc::new(sets)], None)?,
         ..individuals
@@ -277,11 +283,11 @@ pub(super) fn with_one_record(individuals: Individuals, sets: UInt32Array) -> Re
 
 /// Replaces the number of each individual's published fingerprint by its labels: a row for each, or a list.
 pub(super) fn with_labels(
-    published: Published,
+    published: PublishedRecords,
     sets: &Fingerprints,
-    labels: &Labels,
+    labels: &SensitiveLabels,
     rows: FingerprintRows,
-) -> Result<Published> {
+) -> Result<PublishedRecords> {
     let numbers = published.records[0].as_primitive::<UInt32Type>().values();
     let nodes = numbers.iter().flat_map(|set| sets.of(*set)).copied();
     let shown = take(&labels.label, &UInt32Array::from_iter_values(nodes), None)?;
@@ -291,7 +297,7 @@ pub(super) fn with_labels(
             let field = Arc::new(Field::new_list_field(DataType::Utf8, true));
             let offsets = OffsetBuffer::from_lengths(lengths);
             let lists = ListArray::try_new(field, offsets, shown, None)?;
-            Published {
+            PublishedRecords {
                 records: vec![Arc::new(lists)],
                 ..published
             }
@@ -302,7 +308,7 @@ pub(super) fn with_labels(
             let of_row = UInt32Array::from_iter_values(of_row);
             let tuples = published.tuple_of_record.values();
             let tuple_of_record = of_row.values().iter().map(|at| tuples[*at as usize]);
-            Published {
+            PublishedRecords {
                 tuple_of_record: UInt32Array::from_iter_values(tuple_of_record),
                 individual: take(&published.individual, &of_row, None)?,
                 records: vec![shown],

@@ -11,11 +11,11 @@ use datafusion::arrow::compute::{is_not_null, take};
 use datafusion::arrow::error::ArrowError;
 
 use super::generalize::generalize;
-use super::{EncodedBlock, Individuals, Kind};
+use super::{EncodedBlock, IndividualArrays, Kind};
 
 /// The published records of one block.
 #[derive(Debug)]
-pub struct Published {
+pub struct PublishedRecords {
     /// Generalized quasi-identifiers, one row per class.
     pub tuples: Vec<ArrayRef>,
     /// The row of `tuples` that each record shows.
@@ -26,7 +26,7 @@ pub struct Published {
     pub records: Vec<ArrayRef>,
 }
 
-impl Published {
+impl PublishedRecords {
     /// Number of records.
     pub fn len(&self) -> usize {
         self.tuple_of_record.len()
@@ -68,13 +68,13 @@ impl<'a> Class<'a> {
 /// Publishes classes, with the `nodes` that they publish instead of the smallest ones, if any. Classes, and individuals in a class, come in the order of their pseudonyms, which are random:
 /// neither the order of the input nor that in which classes were formed can be seen.
 pub fn publish(
-    individuals: &Individuals,
+    individuals: &IndividualArrays,
     encoded: &EncodedBlock,
     classes: &[Vec<u32>],
     nodes: &[Vec<Option<u32>>],
     kinds: &[Kind],
     text: bool,
-) -> Result<Published, ArrowError> {
+) -> Result<PublishedRecords, ArrowError> {
     let pseudonym = |i: u32| individuals.pseudonyms.value(i as usize);
     let mut sorted: Vec<(Vec<u32>, usize)> = classes.iter().cloned().zip(0..).collect();
     for (members, _) in &mut sorted {
@@ -113,7 +113,7 @@ pub fn publish(
         .iter()
         .map(|column| zero_under_nulls(&take(column, &at, None)?))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Published {
+    Ok(PublishedRecords {
         tuples,
         tuple_of_record: tuple_of_record.into(),
         individual: Arc::new(names.finish()),

@@ -16,7 +16,7 @@ use super::key::Names;
 use super::numbers::{Numbers, places};
 use super::scale::Scale;
 use super::{ColumnCategories, Domain, Domains, Keys, Kind, Ladder};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::table::{
     Block, Categorical, Fingerprints, Hierarchical, NULL_CODE, Numeric, QuasiIdentifier, Sensitive,
     Taxonomy,
@@ -24,11 +24,11 @@ use crate::table::{
 
 /// The individuals of one block as the engine delivers them, sorted by their random order.
 #[derive(Debug)]
-pub struct Individuals {
+pub struct IndividualArrays {
     /// The published pseudonyms.
     pub pseudonyms: FixedSizeBinaryArray,
     /// The quasi-identifiers.
-    pub qi: Vec<QiColumn>,
+    pub qi: Vec<QiArray>,
     /// Where each individual's records begin.
     pub record_offsets: OffsetBuffer<i32>,
     /// All records: the sensitive values, then kept columns.
@@ -37,12 +37,12 @@ pub struct Individuals {
 
 /// A quasi-identifier: one value per individual, or several where an individual's records disagree.
 #[derive(Debug)]
-pub struct QiColumn {
+pub struct QiArray {
     offsets: Option<OffsetBuffer<i32>>,
     values: ArrayRef,
 }
 
-impl QiColumn {
+impl QiArray {
     /// Takes a column of values, or of lists of values.
     pub fn new(array: &ArrayRef, lists: bool) -> Self {
         if lists {
@@ -93,7 +93,7 @@ pub fn own_values(lists: &ListArray) -> (OffsetBuffer<i32>, ArrayRef) {
     (OffsetBuffer::from_lengths(lengths), values)
 }
 
-impl Individuals {
+impl IndividualArrays {
     /// Number of individuals.
     pub fn len(&self) -> usize {
         self.pseudonyms.len()
@@ -124,13 +124,13 @@ impl EncodedBlock {
     /// Codes a block, with the categories of each sensitive column that has them. With `normalize`, sensitive values
     /// that look alike get one code.
     pub fn try_new(
-        individuals: &Individuals,
+        individuals: &IndividualArrays,
         kinds: &[Kind],
         ladders: &[Option<Ladder>],
         domains: &Domains,
         sensitive: &[Option<ColumnCategories>],
         normalize: bool,
-        crew: &Crew,
+        threads: &Threads,
     ) -> Result<Self, ArrowError> {
         let n = individuals.len();
         let records = (0..n).map(|i| individuals.records_of(i).len() as u32);
@@ -149,7 +149,7 @@ impl EncodedBlock {
             )
         };
         let numbers: Vec<usize> = (0..individuals.qi.len()).collect();
-        let encoded = crew.each(numbers, encode);
+        let encoded = threads.each(numbers, encode);
         let (mut columns, mut all_keys) = (vec![], vec![]);
         let (mut representatives, mut taxonomies) = (vec![], vec![]);
         for column in encoded {
@@ -181,7 +181,7 @@ struct EncodedColumn {
 
 impl EncodedColumn {
     fn try_new(
-        column: &QiColumn,
+        column: &QiArray,
         kind: Kind,
         ladder: Option<&Ladder>,
         domain: &Domain,
@@ -224,7 +224,7 @@ impl EncodedColumn {
 }
 
 /// The smallest and largest code of each individual.
-fn spans(column: &QiColumn, code: impl Fn(usize) -> Option<u32>) -> (Vec<u32>, Vec<u32>) {
+fn spans(column: &QiArray, code: impl Fn(usize) -> Option<u32>) -> (Vec<u32>, Vec<u32>) {
     let n = column.individuals();
     let (mut lo, mut hi) = (Vec::with_capacity(n), Vec::with_capacity(n));
     for i in 0..n {
@@ -246,7 +246,7 @@ fn spans(column: &QiColumn, code: impl Fn(usize) -> Option<u32>) -> (Vec<u32>, V
 }
 
 /// Codes follow the order of the values, so that sets of codes are published sorted.
-fn categorical(column: &QiColumn, names: &Names, step: u64) -> (QuasiIdentifier, Vec<u32>) {
+fn categorical(column: &QiArray, names: &Names, step: u64) -> (QuasiIdentifier, Vec<u32>) {
     let n = column.individuals();
     let Names { numbers, rows, .. } = names;
     let places = places(numbers.first.len(), |number| rows.row(number as usize));
@@ -274,7 +274,7 @@ fn categorical(column: &QiColumn, names: &Names, step: u64) -> (QuasiIdentifier,
 
 /// The fingerprints of all individuals, and how many sensitive values look like another one.
 fn fingerprints(
-    individuals: &Individuals,
+    individuals: &IndividualArrays,
     sensitive: &[Option<ColumnCategories>],
     normalize: bool,
 ) -> Result<(Fingerprints, u64), ArrowError> {

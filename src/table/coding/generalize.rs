@@ -11,7 +11,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::class_rows::Class;
-use super::encode::{EncodedBlock, Individuals, QiColumn};
+use super::encode::{EncodedBlock, IndividualArrays, QiArray};
 use super::{Keys, Kind};
 use crate::table::{NULL_CODE, QuasiIdentifier, ROOT};
 
@@ -49,7 +49,7 @@ impl Column {
 
 /// One column of generalized values, one row per class.
 pub(crate) fn generalize(
-    individuals: &Individuals,
+    individuals: &IndividualArrays,
     encoded: &EncodedBlock,
     classes: &[Class<'_>],
     column: usize,
@@ -100,7 +100,7 @@ fn labels(encoded: &EncodedBlock, classes: &[Class<'_>], column: usize) -> Optio
     Some(Arc::new(classes.iter().map(label).collect::<StringArray>()))
 }
 
-fn ends(qi: &QiColumn, keys: &Keys, class: &[u32], shown: &mut Column) {
+fn ends(qi: &QiArray, keys: &Keys, class: &[u32], shown: &mut Column) {
     let (mut ends, mut missing) = (None::<(usize, usize)>, false);
     for at in class.iter().flat_map(|i| qi.positions(*i as usize)) {
         if keys.is_null(at) {

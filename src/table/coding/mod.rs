@@ -15,9 +15,9 @@ pub(crate) use class_rows::{Class, hex};
 pub(crate) use generalize::generalize;
 
 pub use categories::ColumnCategories;
-pub use class_rows::{Published, publish};
+pub use class_rows::{PublishedRecords, publish};
 pub use domain::{Domain, Domains};
-pub use encode::{EncodedBlock, Individuals, QiColumn, one_rank, own_values, value_ranks};
+pub use encode::{EncodedBlock, IndividualArrays, QiArray, one_rank, own_values, value_ranks};
 pub use generalize::interval_fields;
 pub(crate) use key::rows;
 pub use key::{Key, Keys, Kind, canonical, without_nan};

@@ -18,7 +18,7 @@ use datafusion::prelude::DataFrame;
 use super::super::input;
 use super::source::HIERARCHY_FUNCTION;
 use super::{NAME, text_argument};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::system::find_column;
 use crate::table::{Fingerprints, Taxonomy, co_occurrence, even};
@@ -68,7 +68,7 @@ impl Made {
     pub(super) fn plan(
         self,
         input: LogicalPlan,
-        named: &[(String, Argument)],
+        named: &[(String, ArgumentValue)],
         context: &mut dyn RelationPlannerContext,
     ) -> Result<LogicalPlan> {
         let column = |argument: &str, help: &str| -> Result<Expr> {

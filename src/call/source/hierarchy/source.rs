@@ -17,7 +17,7 @@ use futures::StreamExt;
 use super::super::input;
 use super::super::load::Loaded;
 use super::made::{MADE, Made};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::table::Taxonomy;
 
@@ -31,13 +31,13 @@ pub(crate) struct HierarchyFunction;
 impl TableFunctionImpl for HierarchyFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let name = match args.exprs() {
-            [name] | [name, Expr::ScalarSubquery(_)] => Argument::from_expr(name),
+            [name] | [name, Expr::ScalarSubquery(_)] => ArgumentValue::from_expr(name),
             _ => None,
         };
         let Some(state) = args.session().as_any().downcast_ref::<SessionState>() else {
             return internal_err!("{HIERARCHY_FUNCTION} needs a session of DataFusion");
         };
-        let name = name.as_ref().and_then(Argument::text);
+        let name = name.as_ref().and_then(ArgumentValue::text);
         if let (Some(name), [_, Expr::ScalarSubquery(values)]) = (name, args.exprs()) {
             let made = Made::named(name).map_err(|reason| plan_datafusion_err!("{reason}"))?;
             return match made {

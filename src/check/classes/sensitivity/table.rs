@@ -4,7 +4,7 @@ use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::error::ArrowError;
 
-use super::{Attribute, Records};
+use super::{Records, ShownAttribute};
 use crate::check::codes::{codes, invalid};
 
 /// A sensitive column with the categories that the publisher gave.
@@ -32,13 +32,13 @@ pub struct Listed<'a> {
 pub struct SensitiveTable {
     class: Vec<u32>,
     individual: Vec<u32>,
-    attributes: Vec<Attribute>,
+    attributes: Vec<ShownAttribute>,
     /// Values that are not missing and have no category where there should be one.
     pub uncategorised_records: usize,
 }
 
 impl SensitiveTable {
-    /// Reads records that refer to a list of published tuples, as [`Published`](crate::check::Published) does.
+    /// Reads records that refer to a list of published tuples, as [`ShownClasses`](crate::check::ShownClasses) does.
     pub fn try_new(
         tuples: &[ArrayRef],
         tuple_of_record: &[u32],
@@ -61,7 +61,7 @@ impl SensitiveTable {
             .iter()
             .map(attribute)
             .collect::<Result<Vec<_>, _>>()?;
-        let without = |a: &Attribute| match a.categories {
+        let without = |a: &ShownAttribute| match a.categories {
             0 => 0,
             _ => {
                 let values = a.value.iter().flatten();
@@ -89,7 +89,7 @@ impl SensitiveTable {
 }
 
 /// Numbers the values of a column together with those of the list, so that equal ones get the same number.
-fn attribute(column: &SensitiveColumn<'_>) -> Result<Attribute, ArrowError> {
+fn attribute(column: &SensitiveColumn<'_>) -> Result<ShownAttribute, ArrowError> {
     let (listed, categories) = match &column.listed {
         Some(listed) if listed.values.len() != listed.category.len() => {
             return invalid("verify: a list of categories differs in length".to_owned());
@@ -114,7 +114,7 @@ fn attribute(column: &SensitiveColumn<'_>) -> Result<Attribute, ArrowError> {
         let known = missing.as_ref().is_none_or(|nulls| nulls.is_valid(record));
         known.then(|| numbers[offset + record])
     };
-    Ok(Attribute {
+    Ok(ShownAttribute {
         value: (0..column.values.len()).map(value).collect(),
         category,
         categories,

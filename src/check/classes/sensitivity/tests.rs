@@ -207,12 +207,12 @@ fn texts_name_counts_and_nothing_else() {
 }
 
 /// One class of individuals with the categories of their values; values are categories.
-fn class(of: &[&[Option<u32>]], categories: u32) -> (Vec<u32>, Vec<u32>, Vec<Attribute>) {
+fn class(of: &[&[Option<u32>]], categories: u32) -> (Vec<u32>, Vec<u32>, Vec<ShownAttribute>) {
     let records = (0u32..)
         .zip(of)
         .flat_map(|(i, values)| values.iter().map(move |v| (i, *v)));
     let (individual, value): (Vec<u32>, Vec<Option<u32>>) = records.unzip();
-    let attribute = Attribute {
+    let attribute = ShownAttribute {
         value,
         category: (0..categories).map(Some).collect(),
         categories,
@@ -270,7 +270,7 @@ fn individuals_with_several_records_and_missing_values() {
 
 #[test]
 fn every_attribute_counts() {
-    let attribute = |values: [u32; 4]| Attribute {
+    let attribute = |values: [u32; 4]| ShownAttribute {
         value: values.map(Some).to_vec(),
         category: vec![Some(0), Some(0), Some(1)],
         categories: 2,

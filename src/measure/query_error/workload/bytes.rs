@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 
-use super::{Attribute, Draw, Workload};
-use crate::measure::cells::{Cell, Labels, Point};
+use super::{Draw, Workload, WorkloadColumn};
+use crate::measure::cells::{Cell, LabelCells, Point};
 
 impl Workload {
     /// Everything that is needed to draw it again.
@@ -56,7 +56,7 @@ impl Workload {
                 0 => None,
                 _ => Some(Arc::new(bytes.labels()?)),
             };
-            attributes.push(Attribute {
+            attributes.push(WorkloadColumn {
                 value_type,
                 domain,
                 labels,
@@ -144,12 +144,12 @@ impl<'a> Bytes<'a> {
         })
     }
 
-    fn labels(&mut self) -> Result<Labels, String> {
+    fn labels(&mut self) -> Result<LabelCells, String> {
         let domain = self.cell()?;
         let count = u32::from_le_bytes(self.array()?);
         let cells = (0..count).map(|_| Ok((self.text()?.into(), self.cell()?)));
         let cells = cells.collect::<Result<Vec<_>, String>>()?;
-        Ok(Labels::from_cells(cells, domain))
+        Ok(LabelCells::from_cells(cells, domain))
     }
 
     fn point(&mut self) -> Result<Point, String> {

@@ -5,7 +5,7 @@ use datafusion::logical_expr::LogicalPlan;
 
 use super::AuditEntry;
 use crate::call::source::{Load, categories, hierarchy};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::table::Categories;
 use crate::table::coding::Levels;
@@ -15,7 +15,7 @@ use crate::table::coding::Levels;
 pub struct Given {
     entry: &'static AuditEntry,
     relations: Vec<(String, LogicalPlan)>,
-    named: Vec<(String, Argument)>,
+    named: Vec<(String, ArgumentValue)>,
     /// Of each sensitive column that has some.
     categories: Vec<(String, Categories)>,
     hierarchies: Vec<(String, Levels)>,
@@ -26,7 +26,7 @@ impl Given {
     pub fn try_new(
         entry: &'static AuditEntry,
         relations: Vec<(String, LogicalPlan)>,
-        mut named: Vec<(String, Argument)>,
+        mut named: Vec<(String, ArgumentValue)>,
         load: &mut dyn Load,
     ) -> Result<Self> {
         let names = || {
@@ -98,7 +98,7 @@ impl Given {
     }
 
     /// Any argument.
-    pub fn take(&mut self, name: &str) -> Option<Argument> {
+    pub fn take(&mut self, name: &str) -> Option<ArgumentValue> {
         let at = self.named.iter().position(|(n, _)| n == name)?;
         Some(self.named.swap_remove(at).1)
     }
@@ -138,7 +138,7 @@ impl Given {
     pub fn flag(&mut self, name: &str) -> Result<bool> {
         match self.take(name) {
             None => Ok(false),
-            Some(Argument::Boolean(flag)) => Ok(flag),
+            Some(ArgumentValue::Boolean(flag)) => Ok(flag),
             Some(value) => Err(self.wrong(name, "must be true or false", &value)),
         }
     }
@@ -148,7 +148,7 @@ impl Given {
         self.take(name)
             .map(|value| {
                 let count = match &value {
-                    Argument::Number(digits) => digits.parse::<u64>().ok().filter(|n| *n > 0),
+                    ArgumentValue::Number(digits) => digits.parse::<u64>().ok().filter(|n| *n > 0),
                     _ => None,
                 };
                 count
@@ -162,7 +162,7 @@ impl Given {
         self.take(name)
             .map(|value| {
                 let fraction = match &value {
-                    Argument::Number(digits) => fraction(digits),
+                    ArgumentValue::Number(digits) => fraction(digits),
                     _ => None,
                 };
                 fraction.ok_or_else(|| {
@@ -181,7 +181,7 @@ impl Given {
         self.take(name)
             .map(|value| {
                 let share = match &value {
-                    Argument::Number(digits) => {
+                    ArgumentValue::Number(digits) => {
                         fraction(digits).filter(|(a, b)| a <= b).map(|_| digits)
                     }
                     _ => None,
@@ -197,7 +197,7 @@ impl Given {
     pub fn seed(&mut self) -> Result<Option<String>> {
         self.take("seed")
             .map(|value| match value {
-                Argument::Number(seed) | Argument::Text(seed) => Ok(seed),
+                ArgumentValue::Number(seed) | ArgumentValue::Text(seed) => Ok(seed),
                 other => Err(self.wrong("seed", "must be a number or a string", &other)),
             })
             .transpose()
@@ -209,7 +209,7 @@ impl Given {
     }
 
     /// An error about the value of an argument.
-    pub fn wrong(&self, name: &str, allowed: &str, value: &Argument) -> DataFusionError {
+    pub fn wrong(&self, name: &str, allowed: &str, value: &ArgumentValue) -> DataFusionError {
         self.refuse(name, format!("{allowed}, not {value}"))
     }
 }

@@ -15,7 +15,7 @@ use super::audit::PUBLISHED;
 use super::roles::{CLASS, INDIVIDUAL, find};
 use super::{AuditArgument, AuditEntry, Given, RelationEntry, class_tuple, classes};
 use crate::call::source::hierarchy::{plan_levels, plan_rows};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::measure::cells::is_generalized;
 use crate::measure::{
     LossCall, LossColumn, LossLevels, LossSpec, Report, inside_name, loss_schema,
@@ -79,7 +79,7 @@ pub(super) const HIERARCHY: AuditArgument = AuditArgument {
 };
 
 /// Both tables with their roles.
-struct Tables {
+struct LossTables {
     function: &'static str,
     original: LogicalPlan,
     published: LogicalPlan,
@@ -92,7 +92,7 @@ struct Tables {
 }
 
 fn build(given: &mut Given) -> Result<LogicalPlan> {
-    let tables = Tables::take(given)?;
+    let tables = LossTables::take(given)?;
     let categorical = given.columns("categorical")?;
     let domains = take_domains(given)?;
     let hierarchies = given.hierarchies();
@@ -217,7 +217,7 @@ enum Side {
     Published,
 }
 
-impl Tables {
+impl LossTables {
     fn take(given: &mut Given) -> Result<Self> {
         let (original, published) = (given.relation("original")?, given.relation("published")?);
         let (id, alone) = (given.column("id")?, given.flag("one_row_per_individual")?);
@@ -554,12 +554,12 @@ fn take_domains(given: &mut Given) -> Result<Vec<(String, Vec<String>)>> {
     let Some(value) = given.take("domain") else {
         return Ok(vec![]);
     };
-    let Argument::Map(entries) = &value else {
+    let ArgumentValue::Map(entries) = &value else {
         return Err(given.wrong("domain", SHAPE, &value));
     };
-    let entry = |(column, value): &(String, Argument)| {
+    let entry = |(column, value): &(String, ArgumentValue)| {
         let values: Option<Vec<String>> = match value {
-            Argument::List(items) => items.iter().map(Argument::plain).collect(),
+            ArgumentValue::List(items) => items.iter().map(ArgumentValue::plain).collect(),
             _ => None,
         };
         let values = values.filter(|v| !v.is_empty());

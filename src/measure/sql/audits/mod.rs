@@ -21,7 +21,7 @@ mod unique;
 use datafusion::common::Result;
 use datafusion::logical_expr::LogicalPlan;
 
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 
 pub(crate) use class_key::{class_key, class_tuple, value_hash};
 pub(crate) use given::Given;
@@ -76,7 +76,11 @@ pub(crate) fn named(name: &str) -> Option<&'static AuditEntry> {
 }
 
 /// The table that an argument names, if it is a relation.
-pub(crate) fn table<'a>(entry: &AuditEntry, name: &str, value: &'a Argument) -> Option<&'a str> {
+pub(crate) fn table<'a>(
+    entry: &AuditEntry,
+    name: &str,
+    value: &'a ArgumentValue,
+) -> Option<&'a str> {
     let relation = entry.relations.iter().any(|r| r.name == name);
     value.text().filter(|_| relation)
 }

@@ -44,7 +44,7 @@ fn plan(mut call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
     let Some(published) = call.relations.pop() else {
         return Err(error::argument(NAME, "published", "is missing"));
     };
-    let table = Table::try_new(published)?;
+    let table = AuditedBuckets::try_new(published)?;
     let mut report = table.groups()?;
     for name in &table.attributes {
         report = report.union(table.buckets(name)?.build()?)?;
@@ -53,7 +53,7 @@ fn plan(mut call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
 }
 
 /// A published table and its columns.
-struct Table {
+struct AuditedBuckets {
     published: LogicalPlan,
     /// Columns with secret values, by name.
     attributes: Vec<String>,
@@ -61,7 +61,7 @@ struct Table {
     qi: Vec<Expr>,
 }
 
-impl Table {
+impl AuditedBuckets {
     fn try_new(published: LogicalPlan) -> Result<Self> {
         let schema = published.schema();
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();

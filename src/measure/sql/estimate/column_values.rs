@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 use hashbrown::HashSet;
 
-use crate::measure::cells::Form;
+use crate::measure::cells::CellForm;
 use crate::table::coding::Numbers;
 
 /// The function, for plans.
@@ -91,8 +91,8 @@ struct Values {
 
 impl Values {
     fn add(&mut self, array: &ArrayRef) -> Result<()> {
-        let array = match Form::of(array.data_type()) {
-            Form::Sets => {
+        let array = match CellForm::of(array.data_type()) {
+            CellForm::Sets => {
                 let lists = cast(array, &list_of(self.value.clone()))?;
                 let lists = lists.as_list::<i32>();
                 let offsets = lists.value_offsets();

@@ -49,19 +49,19 @@ impl AggregateUDFImpl for ExpectedMembers {
     }
 
     fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Group::default()))
+        Ok(Box::new(GroupMembers::default()))
     }
 }
 
 /// A group so far. Whole numbers are multiplied and divided once, so that the order of sub-tables does not matter.
 #[derive(Debug)]
-struct Group {
+struct GroupMembers {
     product: f64,
     members: f64,
     tables: f64,
 }
 
-impl Default for Group {
+impl Default for GroupMembers {
     fn default() -> Self {
         Self {
             product: 1.0,
@@ -71,7 +71,7 @@ impl Default for Group {
     }
 }
 
-impl Group {
+impl GroupMembers {
     fn add(&mut self, product: f64, members: f64, tables: f64) {
         self.product *= product;
         self.members = self.members.max(members);
@@ -79,7 +79,7 @@ impl Group {
     }
 }
 
-impl Accumulator for Group {
+impl Accumulator for GroupMembers {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let [matching, members] = [0, 1].map(|i| values[i].as_primitive::<Float64Type>());
         for (matching, members) in matching.iter().zip(members) {

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 
 use crate::error;
 use crate::measure::cells::{
-    Cell, Column, Comparison, Form, Point, Reader, Selection, literals, value_type,
+    Cell, CellColumn, CellForm, Comparison, Point, Reader, Selection, literals, value_type,
 };
 
 use self::known::Known;
@@ -212,7 +212,7 @@ fn fractions(column: &ArrayRef, predicate: Predicate, rest: &[ArrayRef]) -> Resu
         }
         None => (reader, None),
     };
-    let Column { cells, codes } = reader.read(column)?;
+    let CellColumn { cells, codes } = reader.read(column)?;
     let shares: Vec<Option<f64>> = cells
         .iter()
         .map(|cell| match &domain {
@@ -227,7 +227,7 @@ fn fractions(column: &ArrayRef, predicate: Predicate, rest: &[ArrayRef]) -> Resu
 fn is_hierarchy(data_type: &DataType) -> bool {
     match data_type {
         DataType::List(row) => match row.data_type() {
-            DataType::List(label) => Form::of(label.data_type()) == Form::Text,
+            DataType::List(label) => CellForm::of(label.data_type()) == CellForm::Text,
             _ => false,
         },
         _ => false,
@@ -332,7 +332,7 @@ fn constants_of(array: &ArrayRef, target: Option<&DataType>) -> Result<Vec<Optio
 
 /// What a list selects, and whether it holds NULL: values, or ranges as structs with `lo` and `hi`.
 fn listed(list: &ArrayRef, target: Option<&DataType>) -> Result<Option<(Selection, bool)>> {
-    if Form::of(list.data_type()) != Form::Sets {
+    if CellForm::of(list.data_type()) != CellForm::Sets {
         return Err(error::call(
             NAME,
             "'in' takes a list: (postcode, 'in', [10070, 10073])",
@@ -346,7 +346,7 @@ fn listed(list: &ArrayRef, target: Option<&DataType>) -> Result<Option<(Selectio
         DataType::LargeList(_) => list.as_list::<i64>().value(0),
         _ => list.as_fixed_size_list().value(0),
     };
-    if Form::of(items.data_type()) == Form::Intervals {
+    if CellForm::of(items.data_type()) == CellForm::Intervals {
         return ranges(&items, target).map(|selection| Some((selection, false)));
     }
     let points = constants_of(&items, target)?;
@@ -412,7 +412,7 @@ fn domain_of(reader: Reader, domain: &ArrayRef) -> Result<Option<Cell>> {
         return Ok(None);
     }
     let texts = match domain.data_type() {
-        DataType::List(item) if Form::of(item.data_type()) == Form::Text => {
+        DataType::List(item) if CellForm::of(item.data_type()) == CellForm::Text => {
             Some(domain.as_list::<i32>().value(0))
         }
         _ => None,

@@ -42,7 +42,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::Select;
 
 use super::function::{MeasureCall, MeasureEntry, ToExpr};
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::measure::cells::{is_generalized, value_type};
 pub(super) use anatomized::COLUMNS as ANATOMIZED;
@@ -72,28 +72,28 @@ const SHAPE: &str = "SELECT count(*) or count(DISTINCT …) FROM published [WHER
 
 /// Plans a call.
 fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
-    let asked = Asked::read(&ENTRY, SHAPE, call)?;
+    let asked = QueryCall::read(&ENTRY, SHAPE, call)?;
     let schema = original_schema(asked.published.schema())?;
     let query = Query::read(*asked.select, &schema, asked.options.id.as_deref(), to_expr)?;
     plan::plan(asked.published, query, &asked.options)
 }
 
 /// A call with a query over a published table.
-struct Asked {
+struct QueryCall {
     select: Box<Select>,
     /// The table under the name that the query gives it.
     published: LogicalPlan,
     options: Options,
 }
 
-impl Asked {
+impl QueryCall {
     /// Reads a call of a function whose queries have a shape.
     fn read(entry: &MeasureEntry, shape: &str, mut call: MeasureCall) -> Result<Self> {
         let function = entry.name;
         let (mut sql, mut options) = (None, Options::new(call.hierarchies));
         for (name, value) in &call.arguments {
             match (name.as_str(), value) {
-                ("query", Argument::Text(text)) => sql = Some(text.clone()),
+                ("query", ArgumentValue::Text(text)) => sql = Some(text.clone()),
                 ("query", _) => {
                     let message = format!("must be {shape} in quotes, not {value}");
                     return Err(error::argument(function, name, message));

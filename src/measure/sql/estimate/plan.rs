@@ -19,9 +19,9 @@ use super::query::{Counted, Query};
 use super::share::share;
 use super::{NAME, anatomized, refuse};
 use crate::call::source::hierarchy::rows_value;
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
-use crate::measure::cells::{Form, Selection, is_generalized, value_type};
+use crate::measure::cells::{CellForm, Selection, is_generalized, value_type};
 use crate::measure::sql::domain::given_domain;
 use crate::system::INDIVIDUAL;
 use crate::table::Taxonomy;
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// Columns in the text notation; those of typed intervals and sets are known by their types.
     pub qi: Vec<String>,
     /// Domains of generalized columns.
-    pub domains: Vec<(String, Argument)>,
+    pub domains: Vec<(String, ArgumentValue)>,
     /// Hierarchies of columns that are published as labels.
     pub hierarchies: Vec<(String, Levels)>,
     /// Whether the table is anatomized, in long form.
@@ -55,7 +55,7 @@ impl Options {
     }
 
     /// Reads an argument; false if it is none of these.
-    pub fn read(&mut self, function: &str, name: &str, value: &Argument) -> Result<bool> {
+    pub fn read(&mut self, function: &str, name: &str, value: &ArgumentValue) -> Result<bool> {
         let refused = |allowed: &str| {
             Err(error::argument(
                 function,
@@ -73,13 +73,13 @@ impl Options {
                 None => return refused("a list of column names"),
             },
             "domain" => match value {
-                Argument::Map(domains) => self.domains = domains.clone(),
+                ArgumentValue::Map(domains) => self.domains = domains.clone(),
                 _ => {
                     return refused("a map from columns to [smallest, largest] or to their values");
                 }
             },
             "anatomized" => match value {
-                Argument::Boolean(anatomized) => self.anatomized = Some(*anatomized),
+                ArgumentValue::Boolean(anatomized) => self.anatomized = Some(*anatomized),
                 _ => return refused("true or false"),
             },
             _ => return Ok(false),
@@ -344,7 +344,7 @@ pub(super) fn domain_of(
     let Some((name, domain)) = given.find(|(c, _)| *c == column.name) else {
         return learned_domain(published, column, data_type);
     };
-    let range = Form::of(data_type) == Form::Intervals;
+    let range = CellForm::of(data_type) == CellForm::Intervals;
     let value_type = value_type(data_type);
     let domain = given_domain(NAME, name, value_type.as_ref(), range, domain)?;
     Ok(lit(domain))
@@ -354,7 +354,7 @@ pub(super) fn domain_of(
 fn learned_domain(published: &LogicalPlan, column: &Column, data_type: &DataType) -> Result<Expr> {
     let values = Expr::Column(column.clone());
     let builder = LogicalPlanBuilder::from(published.clone());
-    let builder = if Form::of(data_type) == Form::Intervals {
+    let builder = if CellForm::of(data_type) == CellForm::Intervals {
         let end = |name: &str| get_field(values.clone(), name);
         builder
             .aggregate(

@@ -22,7 +22,7 @@ use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 use datafusion::sql::sqlparser::ast::{GroupByExpr, Select, SelectItem};
 
-use super::Asked;
+use super::QueryCall;
 use super::bucket_sum::{FIELDS, bucket_sum, fixed_sum};
 use super::condition::Generalized;
 use super::formula::Formula;
@@ -51,7 +51,7 @@ fn refuse(message: impl AsRef<str>) -> DataFusionError {
 
 /// A column of which some or all values are in buckets.
 #[derive(Debug)]
-struct Attribute {
+struct SummedColumn {
     name: String,
     /// The type of its exact values.
     exact: DataType,
@@ -82,11 +82,11 @@ fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
 }
 
 fn planned(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
-    let Asked {
+    let QueryCall {
         select,
         published,
         options,
-    } = Asked::read(&SUM, SHAPE, call)?;
+    } = QueryCall::read(&SUM, SHAPE, call)?;
     let attributes = attributes(published.schema());
     if attributes.is_empty() {
         return Err(error::argument(
@@ -101,7 +101,7 @@ fn planned(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
 }
 
 /// The columns of a published table that have buckets.
-fn attributes(published: &DFSchema) -> Vec<Attribute> {
+fn attributes(published: &DFSchema) -> Vec<SummedColumn> {
     let field = |name: &str| {
         let mut fields = published.fields().iter();
         fields.find(|f| f.name() == name)
@@ -109,7 +109,7 @@ fn attributes(published: &DFSchema) -> Vec<Attribute> {
     let attribute = |bid: &Arc<Field>| {
         let name = bid.name().strip_suffix(BUCKET)?;
         let values = field(&format!("{name}{BUCKETIZED}"))?;
-        Some(Attribute {
+        Some(SummedColumn {
             name: name.to_owned(),
             exact: values.data_type().clone(),
             semi: field(name).is_some(),
@@ -119,7 +119,7 @@ fn attributes(published: &DFSchema) -> Vec<Attribute> {
 }
 
 /// The schema as it was before anything was generalized or put into buckets, which the query is written for.
-fn original_schema(published: &DFSchema, attributes: &[Attribute]) -> Result<DFSchema> {
+fn original_schema(published: &DFSchema, attributes: &[SummedColumn]) -> Result<DFSchema> {
     let mut fields = vec![];
     for (qualifier, field) in published.iter() {
         let name = field.name();
@@ -148,7 +148,7 @@ impl Sum {
     fn read(
         select: Select,
         original: &DFSchema,
-        attributes: &[Attribute],
+        attributes: &[SummedColumn],
         to_expr: &mut ToExpr,
     ) -> Result<Self> {
         let shape = || refuse(format!("the query must be {SHAPE}"));
@@ -204,7 +204,7 @@ impl Sum {
 }
 
 /// The sensitive column behind the argument of sum.
-fn summed(argument: &Expr, attributes: &[Attribute]) -> Result<usize> {
+fn summed(argument: &Expr, attributes: &[SummedColumn]) -> Result<usize> {
     let column = match argument {
         Expr::Cast(cast) => cast.expr.as_ref(),
         other => other,
@@ -240,7 +240,7 @@ struct BucketShare {
 struct Estimator<'a> {
     published: LogicalPlan,
     original: &'a DFSchema,
-    attributes: Vec<Attribute>,
+    attributes: Vec<SummedColumn>,
     options: Options,
     /// Domains of generalized columns, in the order of [`Estimator::columns`].
     domains: Vec<Option<Expr>>,
@@ -253,7 +253,7 @@ impl<'a> Estimator<'a> {
     fn new(
         published: LogicalPlan,
         original: &'a DFSchema,
-        attributes: Vec<Attribute>,
+        attributes: Vec<SummedColumn>,
         options: Options,
     ) -> Result<Self> {
         let schema = Arc::clone(published.schema());

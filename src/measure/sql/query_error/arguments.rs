@@ -5,7 +5,7 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 
 use super::plain_type;
-use crate::call::value::Argument;
+use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::measure::query_error::Draw;
 use crate::measure::sql::domain::given_domain;
@@ -84,7 +84,7 @@ pub(super) struct Bucket {
 
 /// A column that queries ask for.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct QueriedColumn {
     pub name: String,
     pub original: Expr,
     /// The published column; `None` where all its values are in buckets.
@@ -108,8 +108,8 @@ pub(super) struct Request {
     pub anatomy: Option<Anatomy>,
     /// The columns of a table with buckets, if the published one is.
     pub local: Option<Local>,
-    pub qi: Vec<Asked>,
-    pub sensitive: Option<Asked>,
+    pub qi: Vec<QueriedColumn>,
+    pub sensitive: Option<QueriedColumn>,
     pub counted: Counted,
     pub draw: Draw,
     pub floor: f64,
@@ -118,7 +118,7 @@ pub(super) struct Request {
 
 impl Request {
     /// The columns that queries ask for: quasi-identifiers, then the sensitive one.
-    pub fn columns(&self) -> impl Iterator<Item = &Asked> {
+    pub fn columns(&self) -> impl Iterator<Item = &QueriedColumn> {
         self.qi.iter().chain(&self.sensitive)
     }
 
@@ -132,7 +132,7 @@ impl Request {
         if let Some((name, _)) = arguments.iter().find(|(n, _)| !NAMED.contains(&n.as_str())) {
             return Err(entry.unknown(name, NAMED));
         }
-        let given = Given {
+        let given = CallValues {
             function,
             arguments,
         };
@@ -245,13 +245,13 @@ impl Request {
 }
 
 /// The arguments of a call by name.
-struct Given<'a> {
+struct CallValues<'a> {
     function: &'a str,
-    arguments: &'a [(String, Argument)],
+    arguments: &'a [(String, ArgumentValue)],
 }
 
-impl Given<'_> {
-    fn get(&self, name: &str) -> Option<&Argument> {
+impl CallValues<'_> {
+    fn get(&self, name: &str) -> Option<&ArgumentValue> {
         let found = self.arguments.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value)
     }
@@ -261,7 +261,7 @@ impl Given<'_> {
         &self,
         name: &str,
         allowed: &str,
-        read: impl Fn(&Argument) -> Option<T>,
+        read: impl Fn(&ArgumentValue) -> Option<T>,
     ) -> Result<Option<T>> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -276,12 +276,12 @@ impl Given<'_> {
     }
 
     fn name(&self, name: &str) -> Result<Option<String>> {
-        let text = |value: &Argument| value.text().map(str::to_owned);
+        let text = |value: &ArgumentValue| value.text().map(str::to_owned);
         self.read(name, "the name of one column", text)
     }
 
     fn names(&self, name: &str) -> Result<Option<Vec<String>>> {
-        self.read(name, "a list of column names", Argument::names)
+        self.read(name, "a list of column names", ArgumentValue::names)
     }
 
     fn count(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>> {
@@ -291,7 +291,7 @@ impl Given<'_> {
             format!("a whole number between {least} and {most}")
         };
         self.read(name, &allowed, |value| match value {
-            Argument::Number(digits) => {
+            ArgumentValue::Number(digits) => {
                 let number = digits.parse().ok();
                 number.filter(|n| (least..=most).contains(n))
             }
@@ -306,7 +306,7 @@ impl Given<'_> {
             "a share above 0 and at most 1"
         };
         self.read(name, allowed, |value| match value {
-            Argument::Number(digits) => {
+            ArgumentValue::Number(digits) => {
                 let share: Option<f64> = digits.parse().ok();
                 share.filter(|s| (0.0..=1.0).contains(s) && (zero || *s > 0.0))
             }
@@ -320,7 +320,7 @@ impl Given<'_> {
 
     fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
         self.read(name, "true or false", |value| match value {
-            Argument::Boolean(flag) => Some(*flag),
+            ArgumentValue::Boolean(flag) => Some(*flag),
             _ => None,
         })
     }
@@ -334,10 +334,10 @@ impl Given<'_> {
         Ok(choice.unwrap_or(choices[0]))
     }
 
-    fn domains(&self) -> Result<Vec<(String, Argument)>> {
+    fn domains(&self) -> Result<Vec<(String, ArgumentValue)>> {
         let allowed = "a map from columns to [smallest, largest] or to their values";
         let domains = self.read("domain", allowed, |value| match value {
-            Argument::Map(entries) => Some(entries.clone()),
+            ArgumentValue::Map(entries) => Some(entries.clone()),
             _ => None,
         })?;
         Ok(domains.unwrap_or_default())
@@ -350,12 +350,12 @@ struct Tables<'a> {
     original: &'a DFSchema,
     published: &'a DFSchema,
     categorical: Vec<String>,
-    domains: Vec<(String, Argument)>,
+    domains: Vec<(String, ArgumentValue)>,
     hierarchies: &'a [(String, Levels)],
 }
 
 impl Tables<'_> {
-    fn asked(&self, argument: &str, name: &str) -> Result<Asked> {
+    fn asked(&self, argument: &str, name: &str) -> Result<QueriedColumn> {
         let (original, data_type) = self.find(argument, name, self.original, "original")?;
         let bucket = self.bucket(name);
         let shown = match (
@@ -384,7 +384,7 @@ impl Tables<'_> {
         let domain = given
             .map(|(_, domain)| given_domain(self.function, name, Some(&value_type), !names, domain))
             .transpose()?;
-        Ok(Asked {
+        Ok(QueriedColumn {
             name: name.to_owned(),
             original,
             shown,

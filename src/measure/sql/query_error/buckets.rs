@@ -43,7 +43,7 @@ pub(super) struct BucketAnswers {
 
 /// A column of the rows at hand.
 #[derive(Debug, Default)]
-struct Column {
+struct BucketColumn {
     /// Codes of what is shown.
     shown: Option<Vec<u32>>,
     /// Values of buckets.
@@ -67,7 +67,7 @@ struct Rows {
     somebody: BooleanArray,
     values: Float64Array,
     times: Int64Array,
-    columns: Vec<Column>,
+    columns: Vec<BucketColumn>,
 }
 
 /// Hits of one query in one bucket.
@@ -125,7 +125,7 @@ impl BucketAnswers {
         let times = cast(named(TIMES)?, &DataType::Int64)?;
         let mut columns = vec![];
         for (c, (shown, exact)) in self.shown.iter_mut().zip(&mut self.exact).enumerate() {
-            let mut column = Column::default();
+            let mut column = BucketColumn::default();
             if let Some(array) = rows.column_by_name(&format!("c{c}")) {
                 column.shown = Some(shown.read(array)?);
             }

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 use super::NAME;
 use crate::error;
 use crate::measure::cells::{Cell, Reader};
-use crate::measure::query_error::{Attribute, Draw, Workload};
+use crate::measure::query_error::{Draw, Workload, WorkloadColumn};
 
 /// More values than this are no domain for random sets.
 const MAX_VALUES: u128 = 65_536;
@@ -129,7 +129,7 @@ fn attribute(
     value_type: &ArrayRef,
     domain: &ArrayRef,
     hierarchy: &ArrayRef,
-) -> Result<Attribute> {
+) -> Result<WorkloadColumn> {
     let value_type: DataType = value_type
         .as_string::<i32>()
         .value(0)
@@ -159,7 +159,7 @@ fn attribute(
         }
         None => None,
     };
-    Ok(Attribute {
+    Ok(WorkloadColumn {
         value_type,
         domain,
         labels,

@@ -12,10 +12,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use hashbrown::HashMap;
 
-use crate::check::{Published, comparable_rows};
+use crate::check::{ShownClasses, comparable_rows};
 use crate::engine::sliced_size;
 use crate::error;
-use crate::measure::{ClassesSpec, Labels, Reference};
+use crate::measure::{ClassesSpec, LabelPlaces, Reference};
 
 /// The sensitive values of the whole table.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Whole {
     /// The number of each value; `None` if the values were not asked for.
     numbers: Option<HashMap<Box<[u8]>, u32>>,
     /// The hierarchy of the values, and the place of each number.
-    pub(super) labels: Option<(Labels, Vec<u32>)>,
+    pub(super) labels: Option<(LabelPlaces, Vec<u32>)>,
     _reservation: MemoryReservation,
 }
 
@@ -48,7 +48,7 @@ impl Whole {
         let labels = match labels {
             Some(labels) => {
                 let rows = read(spec, &labels, context, &reservation).await?;
-                Some(Labels::try_new(rows.columns())?)
+                Some(LabelPlaces::try_new(rows.columns())?)
             }
             None => None,
         };
@@ -58,7 +58,7 @@ impl Whole {
     fn of(
         spec: &ClassesSpec,
         table: &RecordBatch,
-        labels: Option<Labels>,
+        labels: Option<LabelPlaces>,
         reservation: MemoryReservation,
     ) -> Result<Self> {
         let mut order: Vec<u64> = (0..table.num_rows() as u64).collect();
@@ -127,7 +127,7 @@ impl Whole {
     /// The number of the value with each code.
     pub(super) fn numbers(
         &self,
-        published: &Published,
+        published: &ShownClasses,
         sensitive: &ArrayRef,
     ) -> Result<Option<Vec<u32>>> {
         let Some(numbers) = &self.numbers else {
@@ -173,7 +173,7 @@ async fn read(
 }
 
 /// The place of each value in the hierarchy.
-fn places(spec: &ClassesSpec, labels: &Labels, values: &ArrayRef) -> Result<Vec<u32>> {
+fn places(spec: &ClassesSpec, labels: &LabelPlaces, values: &ArrayRef) -> Result<Vec<u32>> {
     let texts = cast(values, &DataType::Utf8)?;
     let texts = texts.as_string::<i32>().iter();
     let places: Vec<Option<u32>> = texts.map(|text| labels.place(text?)).collect();

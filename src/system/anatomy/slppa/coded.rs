@@ -4,7 +4,7 @@ use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::error::ArrowError;
 
 use super::groups::DivideError;
-use super::individuals::{Individuals, Prior};
+use super::individuals::{CodedIndividuals, Prior};
 use super::learned::Learned;
 use crate::table::coding::{Numbers, places};
 
@@ -12,7 +12,7 @@ use crate::table::coding::{Numbers, places};
 #[derive(Debug)]
 pub struct CodedBlock {
     /// The individuals.
-    pub individuals: Individuals,
+    pub individuals: CodedIndividuals,
     /// How often their sensitive values, and all common ones, occur in the whole table.
     pub prior: Prior,
 }
@@ -36,7 +36,7 @@ impl CodedBlock {
         sensitive.truncate(whole.len());
         Ok(Self {
             prior: Prior::with_others(counts, learned.individuals)?,
-            individuals: Individuals::try_new(qi, sensitive)?,
+            individuals: CodedIndividuals::try_new(qi, sensitive)?,
         })
     }
 }

@@ -1,13 +1,13 @@
 //! Counting the members of one group at a time against the bounds.
 
 use super::exact;
-use super::individuals::{Individuals, Prior, SubTuples};
-use super::requirement::{FINEST, Requirements, Shortfall};
+use super::individuals::{CodedIndividuals, Prior, SubTuples};
+use super::requirement::{FINEST, GroupBounds, Shortfall};
 use crate::model::Ratio;
 
 /// The bounds with all that deciding them needs: what a group is tested against.
 pub(super) struct Rules<'a> {
-    pub requirements: Requirements,
+    pub requirements: GroupBounds,
     pub tuples: &'a [SubTuples],
     pub sensitive: &'a [u32],
     prior: &'a Prior,
@@ -102,9 +102,9 @@ impl Counter {
 
 impl<'a> Rules<'a> {
     pub fn new(
-        requirements: Requirements,
+        requirements: GroupBounds,
         tuples: &'a [SubTuples],
-        individuals: &'a Individuals,
+        individuals: &'a CodedIndividuals,
         prior: &'a Prior,
     ) -> Self {
         let heavy = match requirements.delta {
@@ -125,7 +125,7 @@ impl<'a> Rules<'a> {
     }
 
     /// The same, but for the bounds.
-    pub fn with(&self, requirements: Requirements) -> Rules<'_> {
+    pub fn with(&self, requirements: GroupBounds) -> Rules<'_> {
         Rules {
             requirements,
             heavy: self.heavy.clone(),
@@ -381,7 +381,7 @@ impl Tally {
     /// The smallest δ of twelve decimals that the group satisfies.
     fn least_delta(&self, rules: &Rules<'_>) -> Option<Ratio> {
         let holds = |parts: u64| {
-            let requirements = Requirements {
+            let requirements = GroupBounds {
                 delta: decimal(parts),
                 ..rules.requirements
             };
@@ -433,7 +433,7 @@ mod tests {
         let prior = Prior::of(&individuals).unwrap();
         let tuples = individuals.sub_tuples(&example::table_4()).unwrap();
         let [alpha, beta, gamma, delta] = bounds.map(|(n, d)| Ratio::new(n, d).unwrap());
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             alpha: Some(alpha),
             beta,
             gamma: Some(gamma),

@@ -12,19 +12,19 @@ use super::assign::Buckets;
 use super::counter::{Rules, Tally};
 use super::division::Division;
 use super::groups::{DivideError, Groups};
-use super::individuals::{Individuals, Prior};
+use super::individuals::{CodedIndividuals, Prior};
 use super::mondrian;
 use super::repair::Mender;
-use super::requirement::{Infeasible, Requirements, Shortfall};
+use super::requirement::{GroupBounds, Infeasible, Shortfall};
 use crate::algorithm::Cancel;
 use crate::model::Ratio;
 
 /// Divides individuals into groups that satisfy all bounds.
 pub(super) fn divide(
-    individuals: &Individuals,
+    individuals: &CodedIndividuals,
     division: &Division,
     prior: &Prior,
-    requirements: &Requirements,
+    requirements: &GroupBounds,
     cancel: &Cancel,
 ) -> Result<Groups, DivideError> {
     with_rules(
@@ -43,10 +43,10 @@ pub(super) fn divide(
 /// Divides individuals into groups of similar ones: regions that Mondrian finds under β, as Slicing does, of which those that
 /// violate another bound take in others.
 pub(super) fn divide_similar(
-    individuals: &Individuals,
+    individuals: &CodedIndividuals,
     division: &Division,
     prior: &Prior,
-    requirements: &Requirements,
+    requirements: &GroupBounds,
     cancel: &Cancel,
 ) -> Result<Groups, DivideError> {
     with_rules(
@@ -57,7 +57,7 @@ pub(super) fn divide_similar(
         |rules, tally| {
             let everybody = everybody(rules, tally)?;
             let run = Run { rules, cancel };
-            let only_beta = Requirements {
+            let only_beta = GroupBounds {
                 alpha: None,
                 gamma: None,
                 delta: None,
@@ -78,10 +78,10 @@ pub(super) fn divide_similar(
 }
 
 fn with_rules(
-    individuals: &Individuals,
+    individuals: &CodedIndividuals,
     division: &Division,
     prior: &Prior,
-    requirements: &Requirements,
+    requirements: &GroupBounds,
     divide: impl FnOnce(&Rules<'_>, &mut Tally) -> Result<Groups, DivideError>,
 ) -> Result<Groups, DivideError> {
     requirements.check()?;
@@ -202,7 +202,7 @@ impl Run<'_> {
         members: &[u32],
         tally: &mut Tally,
     ) -> Result<DivideError, DivideError> {
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             gamma: None,
             ..self.rules.requirements
         };
@@ -233,10 +233,10 @@ mod tests {
     use super::*;
 
     fn run(
-        individuals: &Individuals,
+        individuals: &CodedIndividuals,
         division: &Division,
         prior: &Prior,
-        requirements: &Requirements,
+        requirements: &GroupBounds,
     ) -> Result<Groups, DivideError> {
         divide(
             individuals,
@@ -250,19 +250,19 @@ mod tests {
     /// Sensitive values alone matter: the one quasi-identifier is different for everybody.
     fn run_sizes(
         sizes: &[usize],
-        requirements: &Requirements,
+        requirements: &GroupBounds,
     ) -> Result<Vec<Vec<u32>>, DivideError> {
         let sensitive: Vec<u32> = (0u32..).zip(sizes).flat_map(|(v, n)| vec![v; *n]).collect();
         let unique = (0..sensitive.len() as u32).collect();
-        let individuals = Individuals::try_new(vec![unique], sensitive.clone()).unwrap();
+        let individuals = CodedIndividuals::try_new(vec![unique], sensitive.clone()).unwrap();
         let prior = Prior::of(&individuals).unwrap();
         let groups = run(&individuals, &Division::each(1), &prior, requirements)?;
         let values = |group: &[u32]| group.iter().map(|i| sensitive[*i as usize]).collect();
         Ok(groups.iter().map(values).collect())
     }
 
-    fn only_beta(beta: Ratio) -> Requirements {
-        Requirements {
+    fn only_beta(beta: Ratio) -> GroupBounds {
+        GroupBounds {
             alpha: None,
             beta,
             gamma: None,
@@ -300,14 +300,14 @@ mod tests {
     #[test]
     fn a_large_share_and_a_small_delta() {
         // Refused as printed, because there are fewer than ten values; the whole table has a distance of 0.
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             delta: Some(ratio("0.1")),
             ..only_beta(ratio("0.5"))
         };
         let groups = run_sizes(&[30, 30, 40], &requirements).unwrap();
         assert!(groups.len() >= 10, "{}", groups.len());
         // And N from δ is not enough: a group with one of ten differs from 0.6 by 0.5.
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             delta: Some(ratio("0.1")),
             ..only_beta(ratio("0.7"))
         };
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_value_that_a_group_lacks_counts() {
         // Groups of a and b, and of c and d, would have no value that is more than δ too frequent.
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             delta: Some(ratio("0.2499")),
             ..only_beta(ratio("0.5"))
         };
@@ -329,7 +329,7 @@ mod tests {
         for group in run_sizes(&sizes, &requirements).unwrap() {
             assert!((0..4).all(|value| group.contains(&value)));
         }
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             delta: Some(ratio("0.25")),
             ..requirements
         };
@@ -341,7 +341,7 @@ mod tests {
         let individuals = example::table_1();
         let prior = Prior::of(&individuals).unwrap();
         let division = example::table_4();
-        let refused = |requirements: &Requirements| {
+        let refused = |requirements: &GroupBounds| {
             shortfalls(run(&individuals, &division, &prior, requirements))
         };
         let quarter = Ratio::new(1, 4).unwrap();
@@ -371,7 +371,7 @@ mod tests {
         let found = refused(&bounds("0.25", "0.25", "0.015624", "1"));
         let least = ratio("0.015625");
         assert_eq!(found, [Shortfall::Gamma { best: least }]);
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             gamma: Some(least),
             ..bounds("0.25", "0.25", "1", "1")
         };
@@ -380,7 +380,8 @@ mod tests {
 
     #[test]
     fn refusals_say_shares_and_no_values() {
-        let individuals = Individuals::try_new(vec![vec![77_001; 4]], vec![0, 1, 1, 1]).unwrap();
+        let individuals =
+            CodedIndividuals::try_new(vec![vec![77_001; 4]], vec![0, 1, 1, 1]).unwrap();
         let prior = Prior::of(&individuals).unwrap();
         let division = Division::each(1);
         let result = run(
@@ -421,15 +422,15 @@ mod tests {
                 &requirements,
             ));
         }
-        assert!(Individuals::try_new(vec![vec![0; 3]], vec![0; 2]).is_err());
+        assert!(CodedIndividuals::try_new(vec![vec![0; 3]], vec![0; 2]).is_err());
         assert!(Prior::try_new(vec![u64::MAX, u64::MAX]).is_err());
-        let gaps = Individuals::try_new(vec![], vec![u32::MAX]).unwrap();
+        let gaps = CodedIndividuals::try_new(vec![], vec![u32::MAX]).unwrap();
         assert!(Prior::of(&gaps).is_err());
     }
 
     #[test]
     fn nobody_and_a_cancelled_run() {
-        let nobody = Individuals::try_new(vec![vec![]], vec![]).unwrap();
+        let nobody = CodedIndividuals::try_new(vec![vec![]], vec![]).unwrap();
         let prior = Prior::of(&nobody).unwrap();
         let fine = bounds("0.5", "0.5", "0.5", "0.5");
         assert!(
@@ -475,10 +476,10 @@ mod tests {
             let (individuals, division, mut requirements) = example::random(&mut random, 6);
             requirements.gamma = None;
             let prior = prior_of_block(&individuals, &mut random);
-            let holds = |requirements: &Requirements, members: &[u32]| {
+            let holds = |requirements: &GroupBounds, members: &[u32]| {
                 satisfies(&individuals, &division, &prior, requirements, members)
             };
-            let possible = |requirements: &Requirements| {
+            let possible = |requirements: &GroupBounds| {
                 let all = partitions(individuals.len() as u32);
                 all.iter()
                     .any(|p| p.iter().all(|group| holds(requirements, group)))
@@ -519,7 +520,7 @@ mod tests {
     }
 
     /// The individuals' own prior, or that of a larger table of which they are a block.
-    fn prior_of_block(individuals: &Individuals, random: &mut ChaCha8Rng) -> Prior {
+    fn prior_of_block(individuals: &CodedIndividuals, random: &mut ChaCha8Rng) -> Prior {
         let prior = Prior::of(individuals).unwrap();
         if random.random_bool(0.5) {
             return prior;
@@ -576,7 +577,7 @@ mod tests {
                     if let [Shortfall::Gamma { best }] = infeasible.shortfalls[..] {
                         without_gamma += 1;
                         assert!(Some(best) > requirements.gamma);
-                        let mended = Requirements {
+                        let mended = GroupBounds {
                             gamma: Some(best),
                             ..requirements
                         };

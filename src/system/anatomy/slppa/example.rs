@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Associations, Division, DivisionStatistics, Individuals, Prior, Requirements};
+use super::{Associations, CodedIndividuals, Division, DivisionStatistics, GroupBounds, Prior};
 use crate::model::Ratio;
 
 pub const GENDER: usize = 0;
@@ -27,9 +27,9 @@ pub const TABLE_1: [[u32; 5]; 8] = [
     [1, 0, 2, 1, 3],
 ];
 
-pub fn table_1() -> Individuals {
+pub fn table_1() -> CodedIndividuals {
     let column = |c: usize| TABLE_1.iter().map(|row| row[c]).collect::<Vec<u32>>();
-    Individuals::try_new((0..4).map(column).collect(), column(4)).unwrap()
+    CodedIndividuals::try_new((0..4).map(column).collect(), column(4)).unwrap()
 }
 
 /// Age with zip code, gender with job: Table 4.
@@ -54,8 +54,8 @@ pub fn ratio(text: &str) -> Ratio {
     text.parse().unwrap()
 }
 
-pub fn bounds(alpha: &str, beta: &str, gamma: &str, delta: &str) -> Requirements {
-    Requirements {
+pub fn bounds(alpha: &str, beta: &str, gamma: &str, delta: &str) -> GroupBounds {
+    GroupBounds {
         alpha: Some(ratio(alpha)),
         beta: ratio(beta),
         gamma: Some(ratio(gamma)),
@@ -64,7 +64,7 @@ pub fn bounds(alpha: &str, beta: &str, gamma: &str, delta: &str) -> Requirements
 }
 
 /// A random table of up to `most` individuals and three columns, its division, and bounds.
-pub fn random(random: &mut ChaCha8Rng, most: usize) -> (Individuals, Division, Requirements) {
+pub fn random(random: &mut ChaCha8Rng, most: usize) -> (CodedIndividuals, Division, GroupBounds) {
     let n = random.random_range(1..=most);
     let mut column = |values: u32| {
         // Half of the columns are skewed.
@@ -98,13 +98,13 @@ pub fn random(random: &mut ChaCha8Rng, most: usize) -> (Individuals, Division, R
             .random_bool(0.7)
             .then(|| Ratio::new(hundredths, 100).unwrap())
     };
-    let requirements = Requirements {
+    let requirements = GroupBounds {
         alpha: maybe(20),
         beta: maybe(20).unwrap_or(ratio("0.5")),
         gamma: maybe(3),
         delta: maybe(3),
     };
-    let individuals = Individuals::try_new(columns, sensitive).unwrap();
+    let individuals = CodedIndividuals::try_new(columns, sensitive).unwrap();
     (
         individuals,
         Division::try_new(division, 3).unwrap(),
@@ -114,10 +114,10 @@ pub fn random(random: &mut ChaCha8Rng, most: usize) -> (Individuals, Division, R
 
 /// Definitions 1 to 4 with Equations 3, 5, 7 and 8, for one group.
 pub fn satisfies(
-    individuals: &Individuals,
+    individuals: &CodedIndividuals,
     division: &Division,
     prior: &Prior,
-    requirements: &Requirements,
+    requirements: &GroupBounds,
     members: &[u32],
 ) -> bool {
     let n = members.len() as u128;

@@ -10,7 +10,7 @@ use super::mix::NumberMap;
 /// equal codes, and a missing value is a value of its own. For [`publish`](super::publish()) and for Slicing codes must
 /// also keep the order of values: codes by order of appearance would tell who stands beside whom (docs/theory/papers.md S8).
 #[derive(Debug, Clone)]
-pub struct Individuals {
+pub struct CodedIndividuals {
     columns: Vec<Vec<u32>>,
     sensitive: Vec<u32>,
 }
@@ -26,7 +26,7 @@ pub struct Prior {
 /// The most individuals a whole table may have; keeps δ's products within 128 bits.
 const MOST_INDIVIDUALS: u64 = 1 << 48;
 
-impl Individuals {
+impl CodedIndividuals {
     /// Puts coded columns together.
     pub fn try_new(columns: Vec<Vec<u32>>, sensitive: Vec<u32>) -> Result<Self, DivideError> {
         if columns.iter().any(|c| c.len() != sensitive.len()) {
@@ -131,7 +131,7 @@ impl Prior {
     }
 
     /// The prior of a table that is all there is; its sensitive codes are below the number of individuals.
-    pub fn of(individuals: &Individuals) -> Result<Self, DivideError> {
+    pub fn of(individuals: &CodedIndividuals) -> Result<Self, DivideError> {
         let most = individuals.sensitive.iter().max();
         let values = most.map_or(0, |code| *code as usize + 1);
         if values > individuals.len() {
@@ -151,7 +151,7 @@ impl Prior {
     }
 
     /// A block is a part of the whole table.
-    pub(super) fn covers(&self, individuals: &Individuals) -> Result<(), DivideError> {
+    pub(super) fn covers(&self, individuals: &CodedIndividuals) -> Result<(), DivideError> {
         let known = |code: &u32| (*code as usize) < self.counts.len();
         let block = || counted(&individuals.sensitive, self.counts.len());
         if individuals.sensitive.iter().all(known)

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::division::Division;
 use super::method::Method;
 use super::profile::TableProfile;
-use super::requirement::Requirements;
+use super::requirement::GroupBounds;
 use crate::model::Ratio;
 use crate::table::smallest_random_block;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct AnatomyRequest {
     /// The bounds.
-    pub requirements: Requirements,
+    pub requirements: GroupBounds,
     /// How columns and individuals are divided.
     pub method: Method,
     /// Which columns share a sub-table.
@@ -63,7 +63,7 @@ impl Learned {
     pub fn new(
         profile: &TableProfile,
         division: Division,
-        requirements: &Requirements,
+        requirements: &GroupBounds,
         block: Option<u64>,
         adjust: bool,
     ) -> Result<Self, TooSmall> {
@@ -104,7 +104,7 @@ impl Learned {
 fn smallest_block(
     profile: &TableProfile,
     division: &Division,
-    requirements: &Requirements,
+    requirements: &GroupBounds,
 ) -> Option<u64> {
     let whole = profile.individuals() as f64;
     let value = |bound: Ratio| bound.numerator() as f64 / bound.denominator() as f64;
@@ -143,7 +143,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::{Individuals, Prior};
+    use super::super::{CodedIndividuals, Prior};
     use super::*;
     use crate::algorithm::Cancel;
     use crate::table::coding::{Kind, rows};
@@ -159,8 +159,8 @@ mod tests {
         profile
     }
 
-    fn bounds(alpha: &str, beta: &str, delta: &str) -> Requirements {
-        Requirements {
+    fn bounds(alpha: &str, beta: &str, delta: &str) -> GroupBounds {
+        GroupBounds {
             alpha: Some(alpha.parse().unwrap()),
             beta: beta.parse().unwrap(),
             gamma: None,
@@ -227,7 +227,7 @@ mod tests {
             for block in blocks {
                 let ages = block.iter().map(|p| p.0 as u32).collect();
                 let sensitive = block.iter().map(|p| p.1 as u32).collect();
-                let block = Individuals::try_new(vec![ages], sensitive).unwrap();
+                let block = CodedIndividuals::try_new(vec![ages], sensitive).unwrap();
                 Method::Slppa
                     .groups(
                         &block,

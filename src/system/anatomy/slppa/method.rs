@@ -2,8 +2,8 @@
 
 use super::division::{Division, DivisionError};
 use super::groups::{DivideError, Groups};
-use super::individuals::{Individuals, Prior};
-use super::requirement::Requirements;
+use super::individuals::{CodedIndividuals, Prior};
+use super::requirement::GroupBounds;
 use super::statistics::Associations;
 use super::{divide, slicing};
 use crate::algorithm::Cancel;
@@ -69,10 +69,10 @@ impl Method {
     /// are those of the block.
     pub fn groups(
         self,
-        individuals: &Individuals,
+        individuals: &CodedIndividuals,
         division: &Division,
         prior: &Prior,
-        requirements: &Requirements,
+        requirements: &GroupBounds,
         cancel: &Cancel,
     ) -> Result<Groups, DivideError> {
         match self {

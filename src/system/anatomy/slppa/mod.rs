@@ -47,11 +47,11 @@ pub use coded::{CodedBlock, ranks};
 pub use division::{Division, DivisionError};
 pub use estimate::RelativeErrors;
 pub use groups::{DivideError, Groups};
-pub use individuals::{Individuals, Prior};
-pub use learned::{Ask, Learned, SubTables, TooSmall};
+pub use individuals::{CodedIndividuals, Prior};
+pub use learned::{AnatomyRequest, Learned, SubTables, TooSmall};
 pub use method::Method;
 pub use profile::TableProfile;
-pub use requirement::Requirements;
+pub use requirement::GroupBounds;
 pub use statistics::{
     Associations, DivisionStatistics, MISSING, position_of_bytes, position_of_i64,
 };

@@ -2,7 +2,7 @@
 
 use super::counter::{Rules, Tally};
 use super::groups::DivideError;
-use super::individuals::Individuals;
+use super::individuals::CodedIndividuals;
 use crate::algorithm::Cancel;
 
 /// Regions of similar individuals, each of which satisfies the rules if all individuals together do.
@@ -10,7 +10,7 @@ use crate::algorithm::Cancel;
 /// A region is cut at the median of the column in which it is widest, by its span of codes against that of all; if
 /// either part would violate the rules, along the next widest column (docs/theory/papers.md M7). Ties go to the smaller column.
 pub(super) fn regions(
-    individuals: &Individuals,
+    individuals: &CodedIndividuals,
     rules: &Rules<'_>,
     tally: &mut Tally,
     cancel: &Cancel,

@@ -6,7 +6,7 @@ use datafusion::arrow::row::Rows;
 use hashbrown::HashMap;
 
 use super::division::{Division, DivisionError};
-use super::learned::{Ask, SubTables};
+use super::learned::{AnatomyRequest, SubTables};
 use super::requirement::{Infeasible, Shortfall};
 use super::statistics::{
     Associations, DivisionStatistics, MISSING, Numbered, position_of_bytes, position_of_f64,
@@ -193,7 +193,7 @@ impl TableProfile {
     }
 
     /// The division that is asked for.
-    pub fn division(&self, ask: &Ask) -> Result<Division, DivisionError> {
+    pub fn division(&self, ask: &AnatomyRequest) -> Result<Division, DivisionError> {
         match &ask.sub_tables {
             SubTables::Given(division) => Ok(division.clone()),
             SubTables::Number(tables) => ask.method.division(&self.associations(), *tables),
@@ -201,7 +201,7 @@ impl TableProfile {
     }
 
     /// Whether β can be reached at all: exactly if no sensitive value's share of the whole table is more than β.
-    pub fn feasible(&self, ask: &Ask) -> Result<(), Infeasible> {
+    pub fn feasible(&self, ask: &AnatomyRequest) -> Result<(), Infeasible> {
         let most = self.most_frequent();
         if ask.requirements.beta.at_least(most, self.individuals) {
             return Ok(());

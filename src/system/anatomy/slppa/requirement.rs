@@ -9,7 +9,7 @@ use crate::model::Ratio;
 
 /// Upper bounds on every group; a bound that is not given is not tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Requirements {
+pub struct GroupBounds {
     /// Share of the most frequent sub-tuple in each sub-table (Yao 2021, Definition 1, Eq. 3).
     pub alpha: Option<Ratio>,
     /// Share of the most frequent sensitive value (Definition 2, Eq. 5).
@@ -59,7 +59,7 @@ pub enum Shortfall {
 /// Bounds have at most this denominator in lowest terms, so that all products fit into 128 bits.
 pub(super) const FINEST: u64 = 1_000_000_000_000;
 
-impl Requirements {
+impl GroupBounds {
     /// Bounds must be more than 0 and at most 1, with at most twelve decimals.
     pub fn check(&self) -> Result<(), DivideError> {
         let bounds = [self.alpha, Some(self.beta), self.gamma, self.delta];

@@ -3,9 +3,9 @@
 use super::counter::Rules;
 use super::division::Division;
 use super::groups::{DivideError, Groups};
-use super::individuals::{Individuals, Prior};
+use super::individuals::{CodedIndividuals, Prior};
 use super::mondrian;
-use super::requirement::{Infeasible, Requirements};
+use super::requirement::{GroupBounds, Infeasible};
 use crate::algorithm::Cancel;
 
 /// Divides individuals by halving them while no sensitive value has a share of more than β = 1 / l in either half.
@@ -13,10 +13,10 @@ use crate::algorithm::Cancel;
 /// Slicing's own check bounds the mean over all groups that a tuple could be in; one that holds in every group implies
 /// it, and is what the other methods are measured by.
 pub(super) fn divide(
-    individuals: &Individuals,
+    individuals: &CodedIndividuals,
     division: &Division,
     prior: &Prior,
-    requirements: &Requirements,
+    requirements: &GroupBounds,
     cancel: &Cancel,
 ) -> Result<Groups, DivideError> {
     requirements.check()?;
@@ -55,7 +55,10 @@ mod tests {
     use super::super::requirement::Shortfall;
     use super::*;
 
-    fn run(individuals: &Individuals, requirements: &Requirements) -> Result<Groups, DivideError> {
+    fn run(
+        individuals: &CodedIndividuals,
+        requirements: &GroupBounds,
+    ) -> Result<Groups, DivideError> {
         let division = Division::each(individuals.columns().len());
         let prior = Prior::of(individuals).unwrap();
         divide(
@@ -67,8 +70,8 @@ mod tests {
         )
     }
 
-    fn diverse(beta: &str) -> Requirements {
-        Requirements {
+    fn diverse(beta: &str) -> GroupBounds {
+        GroupBounds {
             alpha: None,
             beta: ratio(beta),
             gamma: None,
@@ -80,7 +83,7 @@ mod tests {
     fn halves_at_medians_while_both_are_diverse() {
         let column = vec![0, 1, 2, 3, 4, 5, 6, 7];
         let groups = |sensitive: [u32; 8]| {
-            let individuals = Individuals::try_new(vec![column.clone()], sensitive.to_vec());
+            let individuals = CodedIndividuals::try_new(vec![column.clone()], sensitive.to_vec());
             let groups = run(&individuals.unwrap(), &diverse("0.5")).unwrap();
             groups.iter().map(<[u32]>::to_vec).collect::<Vec<_>>()
         };
@@ -97,19 +100,20 @@ mod tests {
     fn another_column_is_tried_and_equal_values_are_never_cut() {
         // The first column is wider, but its halves are not diverse.
         let columns = vec![vec![0, 0, 9, 9], vec![0, 1, 0, 1]];
-        let individuals = Individuals::try_new(columns, vec![0, 0, 1, 1]).unwrap();
+        let individuals = CodedIndividuals::try_new(columns, vec![0, 0, 1, 1]).unwrap();
         let groups = run(&individuals, &diverse("0.5")).unwrap();
         assert_eq!(groups.iter().collect::<Vec<_>>(), [&[0, 2], &[1, 3]]);
-        let same = Individuals::try_new(vec![vec![5; 4]], vec![0, 1, 2, 3]).unwrap();
+        let same = CodedIndividuals::try_new(vec![vec![5; 4]], vec![0, 1, 2, 3]).unwrap();
         assert_eq!(run(&same, &diverse("0.5")).unwrap().len(), 1);
         // One value below the median, which is also the largest.
-        let skewed = Individuals::try_new(vec![vec![1, 3, 3, 3, 1]], vec![0, 1, 2, 1, 2]).unwrap();
+        let skewed =
+            CodedIndividuals::try_new(vec![vec![1, 3, 3, 3, 1]], vec![0, 1, 2, 1, 2]).unwrap();
         assert_eq!(run(&skewed, &diverse("0.7")).unwrap().len(), 2);
     }
 
     #[test]
     fn a_table_that_is_not_diverse_is_refused() {
-        let individuals = Individuals::try_new(vec![vec![0, 1, 2]], vec![0, 0, 1]).unwrap();
+        let individuals = CodedIndividuals::try_new(vec![vec![0, 1, 2]], vec![0, 0, 1]).unwrap();
         let refused = run(&individuals, &diverse("0.5"));
         let best = crate::model::Ratio::new(2, 3).unwrap();
         let shortfalls = vec![Shortfall::Beta { best }];
@@ -117,7 +121,7 @@ mod tests {
             refused,
             Err(DivideError::Infeasible(Infeasible { shortfalls }))
         );
-        let more = Requirements {
+        let more = GroupBounds {
             delta: Some(ratio("0.5")),
             ..diverse("0.7")
         };

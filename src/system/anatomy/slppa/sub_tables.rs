@@ -3,7 +3,7 @@
 use super::division::Division;
 use super::estimate::CountEstimate;
 use super::groups::{DivideError, Groups};
-use super::individuals::Individuals;
+use super::individuals::CodedIndividuals;
 
 /// Sub-tables and the table of sensitive values, each in its own canonical order (docs/theory/papers.md S8).
 ///
@@ -34,7 +34,7 @@ pub struct Row {
 /// first members, tells how they were formed. A caller with a key takes a keyed hash of something of the group's first
 /// member that is not published, such as its pseudonym, which needs no numbering across blocks; or numbers groups by it.
 pub fn publish(
-    individuals: &Individuals,
+    individuals: &CodedIndividuals,
     division: &Division,
     groups: &Groups,
     gids: &[u64],
@@ -50,7 +50,7 @@ pub fn publish(
 /// Publishes one table at a time, for a caller who makes several side by side.
 #[derive(Debug)]
 pub struct Publisher<'a> {
-    individuals: &'a Individuals,
+    individuals: &'a CodedIndividuals,
     division: &'a Division,
     groups: &'a Groups,
     gids: &'a [u64],
@@ -61,7 +61,7 @@ pub struct Publisher<'a> {
 impl<'a> Publisher<'a> {
     /// Of groups, under ids as for [`publish`].
     pub fn try_new(
-        individuals: &'a Individuals,
+        individuals: &'a CodedIndividuals,
         division: &'a Division,
         groups: &'a Groups,
         gids: &'a [u64],
@@ -203,10 +203,10 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::super::example::{self, AGE, ZIP};
-    use super::super::{Method, Prior, Requirements};
+    use super::super::{GroupBounds, Method, Prior};
     use super::*;
     use crate::algorithm::Cancel;
-    use crate::check::{self, Anatomy, AnatomyBounds, AnatomyTable};
+    use crate::check::{self, AnatomyBounds, AnatomyTable, ShownTables};
     use crate::model::Ratio;
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// The share of individuals for whom the j-th place of a group in one table and in the other are the same person's.
-    fn relinked(individuals: &Individuals, published: &Published) -> f64 {
+    fn relinked(individuals: &CodedIndividuals, published: &Published) -> f64 {
         let places = |rows: &[Row]| -> Vec<u32> {
             let repeated = |row: &Row| vec![row.individual; row.count as usize];
             rows.iter().flat_map(repeated).collect()
@@ -336,14 +336,14 @@ mod tests {
         let columns = vec![shuffled(), shuffled()];
         let sensitive: Vec<u32> = shuffled().iter().map(|rank| rank % 40).collect();
         let division = Division::each(2);
-        let requirements = Requirements {
+        let requirements = GroupBounds {
             alpha: None,
             beta: example::ratio("0.1"),
             gamma: None,
             delta: None,
         };
         let attack = |columns: Vec<Vec<u32>>| {
-            let individuals = Individuals::try_new(columns, sensitive.clone()).unwrap();
+            let individuals = CodedIndividuals::try_new(columns, sensitive.clone()).unwrap();
             let prior = Prior::of(&individuals).unwrap();
             let cancel = Cancel::default();
             let method = Method::Slppa;
@@ -380,11 +380,11 @@ mod tests {
 
     /// What the independent checker says of published rows.
     fn verified(
-        individuals: &Individuals,
+        individuals: &CodedIndividuals,
         division: &Division,
         published: &Published,
         prior: &Prior,
-        requirements: &Requirements,
+        requirements: &GroupBounds,
     ) -> Result<check::AnatomyAttained, check::anatomy::AnatomyViolation> {
         let columns = individuals.columns();
         let tables: Vec<_> = published
@@ -412,7 +412,7 @@ mod tests {
             0..prior.counts().len() as u32,
         ));
         let counts: ArrayRef = Arc::new(UInt64Array::from(prior.counts().to_vec()));
-        let anatomy = Anatomy::with_prior(&tables, table(&values), &whole, &counts).unwrap();
+        let anatomy = ShownTables::with_prior(&tables, table(&values), &whole, &counts).unwrap();
         let ratio = |ratio: Ratio| check::Ratio::try_new(ratio.numerator(), ratio.denominator());
         let bounds = AnatomyBounds {
             alpha: requirements.alpha.map(|r| ratio(r).unwrap()),
@@ -443,7 +443,7 @@ mod tests {
             published_tables += 1;
             let gids: Vec<u64> = (0..groups.len() as u64).map(|g| g ^ round).collect();
             let published = publish(&individuals, &division, &groups, &gids).unwrap();
-            let check = |requirements: &Requirements| {
+            let check = |requirements: &GroupBounds| {
                 verified(&individuals, &division, &published, &prior, requirements)
             };
             let attained = check(&requirements).unwrap();
@@ -452,19 +452,19 @@ mod tests {
             // One percent less of each bound: the checker says what the definitions say.
             let less = |ratio: Ratio| Ratio::new(ratio.numerator() * 99, ratio.denominator() * 100);
             for stricter in [
-                Requirements {
+                GroupBounds {
                     alpha: requirements.alpha.and_then(less),
                     ..requirements
                 },
-                Requirements {
+                GroupBounds {
                     beta: less(requirements.beta).unwrap(),
                     ..requirements
                 },
-                Requirements {
+                GroupBounds {
                     gamma: requirements.gamma.and_then(less),
                     ..requirements
                 },
-                Requirements {
+                GroupBounds {
                     delta: requirements.delta.and_then(less),
                     ..requirements
                 },
@@ -496,7 +496,8 @@ mod tests {
             let mut divide = |members: &[u32], refused: &mut Vec<u32>| {
                 let of = |codes: &[u32]| members.iter().map(|m| codes[*m as usize]).collect();
                 let columns = individuals.columns().iter().map(|c| of(c)).collect();
-                let block = Individuals::try_new(columns, of(individuals.sensitive())).unwrap();
+                let block =
+                    CodedIndividuals::try_new(columns, of(individuals.sensitive())).unwrap();
                 let cancel = Cancel::default();
                 match Method::Slppa.groups(&block, &division, &prior, &requirements, &cancel) {
                     Ok(found) => {

@@ -15,7 +15,7 @@ mod close;
 mod ranges;
 
 use super::random::Random;
-use super::{Attribute, Refusal, Rule, Unworkable};
+use super::{AttributePlace, Refusal, Rule, Unworkable};
 use crate::algorithm::Cancel;
 
 /// Stands for "no bucket" and "nobody".
@@ -62,7 +62,7 @@ pub(super) struct Drafts {
 ///
 /// O(n log n) for n owners, and 16 bytes each.
 pub fn bucketize(
-    attribute: Attribute,
+    attribute: AttributePlace,
     ranks: &[u32],
     owners: Vec<u32>,
     rule: &Rule,

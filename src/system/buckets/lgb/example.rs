@@ -5,31 +5,31 @@ use std::borrow::Cow;
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 
-use super::{Order, People, QiColumn, Rule, SensitiveColumn, Wishes};
+use super::{LgbInput, QiInput, Rule, SecretCells, SensitiveInput, ValueOrder};
 use crate::table::{Categorical, NULL_CODE, Numeric, QuasiIdentifier};
 
 /// Loss of one suppressed cell in all tables here.
 pub(super) const FULL: u64 = 27720;
 
-pub(super) fn numeric(values: &[u32], wishes: Option<Wishes>) -> QiColumn<'static> {
+pub(super) fn numeric(values: &[u32], secret_cells: Option<SecretCells>) -> QiInput<'static> {
     let present = || values.iter().filter(|v| **v != NULL_CODE);
     let lowest = present().min().copied().unwrap_or(0);
     let range = present().max().copied().unwrap_or(0) - lowest;
-    QiColumn {
+    QiInput {
         values: Cow::Owned(QuasiIdentifier::Numeric(Numeric {
             lo: values.to_vec(),
             hi: values.to_vec(),
             step: FULL.checked_div(u64::from(range)).unwrap_or(0),
         })),
         ranks: ranks(values),
-        wishes,
+        secret_cells,
     }
 }
 
-pub(super) fn categorical(codes: &[u32], wishes: Option<Wishes>) -> QiColumn<'static> {
+pub(super) fn categorical(codes: &[u32], secret_cells: Option<SecretCells>) -> QiInput<'static> {
     let present = codes.iter().filter(|c| **c != NULL_CODE).max();
     let cardinality = present.map_or(0, |most| most + 1);
-    QiColumn {
+    QiInput {
         values: Cow::Owned(QuasiIdentifier::Categorical(Categorical {
             offsets: (0..=codes.len() as u32).collect(),
             codes: codes.to_vec(),
@@ -39,7 +39,7 @@ pub(super) fn categorical(codes: &[u32], wishes: Option<Wishes>) -> QiColumn<'st
                 .unwrap_or(0),
         })),
         ranks: codes.to_vec(),
-        wishes,
+        secret_cells,
     }
 }
 
@@ -52,9 +52,9 @@ pub(super) fn ranks(values: &[u32]) -> Vec<u32> {
     values.iter().map(rank).collect()
 }
 
-pub(super) fn secret(flags: &[u8], rule: Rule) -> Option<Wishes> {
+pub(super) fn secret(flags: &[u8], rule: Rule) -> Option<SecretCells> {
     let secret = flags.iter().map(|flag| *flag == 1).collect();
-    Some(Wishes {
+    Some(SecretCells {
         secret,
         ranks: None,
         rule,
@@ -65,7 +65,7 @@ pub(super) fn diversity(l: u32) -> Rule {
     Rule::Diversity { l }
 }
 
-pub(super) fn closeness(t: &str, order: Order) -> Rule {
+pub(super) fn closeness(t: &str, order: ValueOrder) -> Rule {
     Rule::Closeness {
         t: t.parse().unwrap(),
         order,
@@ -74,7 +74,7 @@ pub(super) fn closeness(t: &str, order: Order) -> Rule {
 }
 
 /// Figure 1(b): age, gender, zip code and disease of individuals 1001 to 1008, numbered from 0.
-pub(super) fn figure_1(l: u32) -> People {
+pub(super) fn figure_1(l: u32) -> LgbInput {
     let age = [28, 25, 16, 24, 31, 22, 29, 34];
     let gender = [0, 1, 0, 0, 1, 0, 1, 0];
     let zip = [21357, 21344, 21352, 21336, 21328, 21358, 21328, 21340];
@@ -86,16 +86,16 @@ pub(super) fn figure_1(l: u32) -> People {
         numeric(&zip, secret(&[1, 1, 0, 0, 0, 0, 0, 0], diversity(l))),
     ];
     let rule = diversity(l);
-    let sensitive = vec![SensitiveColumn {
+    let sensitive = vec![SensitiveInput {
         ranks: disease,
         rule,
     }];
-    People::try_new(8, columns, sensitive, FULL).unwrap()
+    LgbInput::try_new(8, columns, sensitive, FULL).unwrap()
 }
 
 /// A table of up to `most` individuals: four quasi-identifiers, two of them semi-sensitive, with missing values where
 /// they are not secret, and a sensitive column.
-pub(super) fn random(rng: &mut ChaCha20Rng, most: usize) -> People {
+pub(super) fn random(rng: &mut ChaCha20Rng, most: usize) -> LgbInput {
     let n = rng.random_range(0..=most);
     let density = [0.0, 0.1, 0.3, 0.6, 1.0][rng.random_range(0..5)];
     let missing = if rng.random_bool(0.3) { 0.2 } else { 0.0 };
@@ -119,15 +119,15 @@ pub(super) fn random(rng: &mut ChaCha20Rng, most: usize) -> People {
     };
     let (age_secret, job_secret) = (flags(&mut age, 30), flags(&mut job, 9));
     let mut rule = || match rng.random_range(0..4) {
-        0 => closeness("0.3", Order::Nominal),
-        1 => closeness("0.15", Order::Numeric),
+        0 => closeness("0.3", ValueOrder::Nominal),
+        1 => closeness("0.15", ValueOrder::Numeric),
         _ => diversity(rng.random_range(2..=4)),
     };
     let (age_rule, job_rule, disease_rule) = (rule(), rule(), rule());
     let columns = vec![
         numeric(
             &age,
-            Some(Wishes {
+            Some(SecretCells {
                 secret: age_secret,
                 ranks: None,
                 rule: age_rule,
@@ -136,7 +136,7 @@ pub(super) fn random(rng: &mut ChaCha20Rng, most: usize) -> People {
         numeric(&plain, None),
         categorical(
             &job,
-            Some(Wishes {
+            Some(SecretCells {
                 secret: job_secret,
                 ranks: None,
                 rule: job_rule,
@@ -144,9 +144,9 @@ pub(super) fn random(rng: &mut ChaCha20Rng, most: usize) -> People {
         ),
         categorical(&kind, None),
     ];
-    let sensitive = vec![SensitiveColumn {
+    let sensitive = vec![SensitiveInput {
         ranks: disease,
         rule: disease_rule,
     }];
-    People::try_new(n, columns, sensitive, FULL).unwrap()
+    LgbInput::try_new(n, columns, sensitive, FULL).unwrap()
 }

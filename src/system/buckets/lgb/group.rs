@@ -6,7 +6,7 @@ mod sets;
 
 pub use self::sets::Set;
 use self::sets::Sets;
-use super::people::People;
+use super::people::LgbInput;
 use super::{Strategy, Treatment};
 use crate::algorithm::{Cancel, Cancelled};
 
@@ -30,7 +30,7 @@ pub struct Group {
 ///
 /// O(c · n log n) for n individuals and c columns.
 pub fn generalize(
-    people: &People,
+    people: &LgbInput,
     treatments: &[Treatment],
     members: Vec<u32>,
     k: usize,

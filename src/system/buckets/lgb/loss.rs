@@ -1,13 +1,13 @@
 //! What a release loses: discernibility and normalized certainty penalty (Li 2020, Section 4.1).
 
-use super::{Anonymized, People, Treatment};
+use super::{Anonymized, LgbInput, Treatment};
 
 /// The loss of a release, counted over the individuals who are published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Loss {
+pub struct GroupLoss {
     /// C_DM: the sum of the squared sizes of the local groups.
     pub discernibility: u128,
-    /// NCP of the table: the loss of all cells, in units of [`People::full`]. An exact value loses nothing (docs/theory/papers.md
+    /// NCP of the table: the loss of all cells, in units of [`LgbInput::full`]. An exact value loses nothing (docs/theory/papers.md
     /// L9), nor does a value in a bucket; a blank cell loses all.
     pub penalty: u128,
     /// Cells that are generalized or blank.
@@ -21,9 +21,9 @@ pub struct Loss {
     full: u64,
 }
 
-impl Loss {
+impl GroupLoss {
     /// The loss of what was made of `people`.
-    pub fn of(people: &People, anonymized: &Anonymized) -> Self {
+    pub fn of(people: &LgbInput, anonymized: &Anonymized) -> Self {
         let mut loss = Self {
             full: people.full(),
             dropped: anonymized.patterns.dropped.len() as u64,
@@ -47,7 +47,7 @@ impl Loss {
 }
 
 #[cfg(test)]
-impl Loss {
+impl GroupLoss {
     /// NCP of the table as printed: the sum over all cells, each between 0 and 1.
     pub fn ncp(&self) -> f64 {
         if self.full == 0 {

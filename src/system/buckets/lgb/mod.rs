@@ -48,15 +48,15 @@ mod tests;
 use std::cmp::Reverse;
 
 use crate::algorithm::Cancel;
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 
 pub use bucket::{Buckets, bucketize};
 pub use frequent::Frequent;
 pub use group::{Group, generalize};
-pub use loss::Loss;
+pub use loss::GroupLoss;
 pub use pattern::{Patterns, Treatment};
-pub use people::{Order, People, QiColumn, Rule, SensitiveColumn, Wishes};
-pub use refusal::{Attribute, Refusal, Unworkable};
+pub use people::{LgbInput, QiInput, Rule, SecretCells, SensitiveInput, ValueOrder};
+pub use refusal::{AttributePlace, Refusal, Unworkable};
 
 use self::group::Set;
 
@@ -90,14 +90,14 @@ pub struct Request {
     pub small_pattern: SmallPattern,
 }
 
-/// What is published of [`People`], by their numbers. Flags are in it only as far as patterns show them.
+/// What is published of [`LgbInput`], by their numbers. Flags are in it only as far as patterns show them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anonymized {
     /// Who is published, by pattern, and who is not.
     pub patterns: Patterns,
     /// The local groups. Every published individual is in one of them.
     pub groups: Vec<Group>,
-    /// The buckets of each attribute with secret values, in the order of [`People::attributes`].
+    /// The buckets of each attribute with secret values, in the order of [`LgbInput::attributes`].
     pub buckets: Vec<Buckets>,
 }
 
@@ -118,7 +118,7 @@ enum Done {
 
 impl Task {
     /// How many individuals the task looks at, at most.
-    fn individuals(self, people: &People, patterns: &Patterns) -> usize {
+    fn individuals(self, people: &LgbInput, patterns: &Patterns) -> usize {
         match self {
             Self::Bucketize(_) => people.individuals(),
             Self::Generalize(pattern) => patterns.patterns[pattern].members.len(),
@@ -127,7 +127,7 @@ impl Task {
 
     fn run(
         self,
-        people: &People,
+        people: &LgbInput,
         patterns: &Patterns,
         request: &Request,
         key: &[u8; 32],
@@ -170,10 +170,10 @@ impl Task {
 /// [`Refusal::Unworkable`] if an attribute's rule cannot be satisfied; no rule is ever relaxed. That nobody is
 /// published is not an error here, because a block may have only small patterns: see [`Patterns::largest`].
 pub fn anonymize(
-    people: &People,
+    people: &LgbInput,
     request: &Request,
     key: &[u8; 32],
-    crew: &Crew,
+    threads: &Threads,
     cancel: &Cancel,
 ) -> Result<Anonymized, Refusal> {
     let patterns = Patterns::of(people, request.k, request.small_pattern);
@@ -185,7 +185,7 @@ pub fn anonymize(
     tasks.sort_by_key(|task| Reverse(task.individuals(people, &patterns)));
     let work = |task: Task| task.run(people, &patterns, request, key, cancel);
     let (mut buckets, mut sets) = (vec![], vec![]);
-    for done in crew.each(tasks, work) {
+    for done in threads.each(tasks, work) {
         match done? {
             Done::Buckets(formed) => buckets.push(formed),
             Done::Groups(pattern, formed) => sets.push((pattern, formed)),

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Attribute, People, SmallPattern};
+use super::{AttributePlace, LgbInput, SmallPattern};
 
 /// What happens to one column of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub struct Patterns {
 impl Patterns {
     /// Partitions everybody. Patterns of fewer than k are never published as they are (L1): the printed algorithms
     /// test the size of a set only when they divide it.
-    pub fn of(people: &People, k: usize, small: SmallPattern) -> Self {
+    pub fn of(people: &LgbInput, k: usize, small: SmallPattern) -> Self {
         let mut result = Self {
             largest: match small {
                 SmallPattern::Drop => 0,
@@ -76,14 +76,14 @@ impl Patterns {
     }
 
     /// The individuals whose value of an attribute goes into a bucket, by the attribute's place in
-    /// [`People::attributes`], in the order of their numbers.
-    pub fn owners(&self, people: &People, attribute: usize) -> Vec<u32> {
+    /// [`LgbInput::attributes`], in the order of their numbers.
+    pub fn owners(&self, people: &LgbInput, attribute: usize) -> Vec<u32> {
         let attribute = people.attributes().nth(attribute);
         let own = |pattern: &&Pattern| match attribute {
-            Some(Attribute::QuasiIdentifier(column)) => {
+            Some(AttributePlace::QuasiIdentifier(column)) => {
                 pattern.treatments[column] == Treatment::Bucketized
             }
-            Some(Attribute::Sensitive(_)) => true,
+            Some(AttributePlace::Sensitive(_)) => true,
             None => false,
         };
         let patterns = self.patterns.iter().filter(own);
@@ -97,7 +97,7 @@ impl Patterns {
 }
 
 /// Individuals by their flags, one bit per semi-sensitive column, in the order of the words.
-fn by_word(people: &People) -> Vec<(u64, Vec<u32>)> {
+fn by_word(people: &LgbInput) -> Vec<(u64, Vec<u32>)> {
     let mut words = vec![0u64; people.individuals()];
     let flags = people.secrets().iter().filter_map(|s| s.flags.as_deref());
     for (bit, flags) in flags.enumerate() {
@@ -119,10 +119,10 @@ fn by_word(people: &People) -> Vec<(u64, Vec<u32>)> {
 }
 
 /// Treatments where the bits of `all` are secret for everybody and those of `any` for somebody.
-fn treatments(people: &People, all: u64, any: u64) -> Vec<Treatment> {
+fn treatments(people: &LgbInput, all: u64, any: u64) -> Vec<Treatment> {
     let mut treatments = vec![Treatment::Generalized; people.quasi_identifiers()];
     for (bit, secret) in people.secrets().iter().enumerate() {
-        if let Attribute::QuasiIdentifier(column) = secret.attribute {
+        if let AttributePlace::QuasiIdentifier(column) = secret.attribute {
             treatments[column] = match (all >> bit & 1, any >> bit & 1) {
                 (1, _) => Treatment::Bucketized,
                 (_, 1) => Treatment::Blank,

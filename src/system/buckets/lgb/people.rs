@@ -1,9 +1,9 @@
-//! What the anonymizer sees of a table: one record per individual, coded, with each owner's wishes.
+//! What the anonymizer sees of a table: one record per individual, coded, and which of its cells each owner wants kept secret.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Attribute, Unworkable};
+use super::{AttributePlace, Unworkable};
 use crate::model::Ratio;
 use crate::table::{Block, Fingerprints, NULL_CODE, QuasiIdentifier, loss_of_two};
 
@@ -14,28 +14,28 @@ pub const MAX_SEMI_SENSITIVE: usize = 64;
 ///
 /// Individuals are numbered `0..individuals()` in a random order, as in [`Block`]; ties go to the smaller number.
 #[derive(Debug, Clone)]
-pub struct People {
+pub struct LgbInput {
     individuals: usize,
-    columns: Vec<Column>,
+    columns: Vec<CodedColumn>,
     secrets: Vec<Secret>,
     full: u64,
 }
 
 /// A quasi-identifier, plain or semi-sensitive (Li 2020, Definitions 1 and 3).
 #[derive(Debug, Clone)]
-pub struct QiColumn<'a> {
+pub struct QiInput<'a> {
     /// The coded column, by which values are generalized and losses measured. One value per individual.
     pub values: Cow<'a, QuasiIdentifier>,
     /// The rank of each individual's value in the order of the column: numbers by size, other values by their
     /// hierarchy and then by their bytes (L3). Equal values have equal ranks; missing ones have [`NULL_CODE`].
     pub ranks: Vec<u32>,
     /// Present for a semi-sensitive column.
-    pub wishes: Option<Wishes>,
+    pub secret_cells: Option<SecretCells>,
 }
 
 /// What the owners of a semi-sensitive column's values want.
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct SecretCells {
     /// Whether each individual keeps its value secret. Never published.
     pub secret: Vec<bool>,
     /// The ranks by which buckets tell values apart, if not by those of the column: spellings of one value share a rank.
@@ -46,8 +46,8 @@ pub struct Wishes {
 
 /// A sensitive column: everybody's value is secret (Li 2020, Definition 2).
 #[derive(Debug, Clone)]
-pub struct SensitiveColumn {
-    /// The rank of each individual's value, as in [`QiColumn::ranks`].
+pub struct SensitiveInput {
+    /// The rank of each individual's value, as in [`QiInput::ranks`].
     pub ranks: Vec<u32>,
     /// What the buckets must satisfy.
     pub rule: Rule,
@@ -66,7 +66,7 @@ pub enum Rule {
         /// The largest distance.
         t: Ratio,
         /// How the distance is measured.
-        order: Order,
+        order: ValueOrder,
         /// Number of individuals by rank in the whole table, where this is only a part of it; else the secret values
         /// at hand are the reference.
         reference: Option<Arc<[u64]>>,
@@ -75,7 +75,7 @@ pub enum Rule {
 
 /// How far two distributions are apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ValueOrder {
     /// All values are equally far from each other: the variational distance.
     Nominal,
     /// Values are as far apart as their places in the order: the ordered earth mover's distance.
@@ -84,7 +84,7 @@ pub enum Order {
 
 /// A quasi-identifier ready for regions of its own.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct CodedColumn {
     /// The column alone, so that a pattern of flags is a choice of columns; with somebody for each rank, because equal
     /// ranks are equal values, and last somebody without a value.
     pub block: Block,
@@ -92,12 +92,12 @@ pub(super) struct Column {
     pub ranks: Vec<u32>,
     /// The place of whoever has no value, and the number of ranks.
     without: u32,
-    measure: Measure,
+    measure: Extents,
 }
 
 /// How what a set of individuals loses depends on their ranks.
 #[derive(Debug, Clone, Copy)]
-enum Measure {
+enum Extents {
     /// On the smallest and the largest.
     Span,
     /// On the number of different ones, each but the first of which is a step, where all fit into the bits of a word.
@@ -109,15 +109,15 @@ enum Measure {
 /// An attribute with secret values.
 #[derive(Debug, Clone)]
 pub(super) struct Secret {
-    pub attribute: Attribute,
-    /// None where they are those of the [`Column`].
+    pub attribute: AttributePlace,
+    /// None where they are those of the [`CodedColumn`].
     ranks: Option<Vec<u32>>,
     /// For semi-sensitive columns.
     pub flags: Option<Vec<bool>>,
     pub rule: Rule,
 }
 
-impl People {
+impl LgbInput {
     /// Puts the columns together; `full` is the loss of one suppressed cell, in which the columns' steps are counted.
     ///
     /// # Errors
@@ -126,33 +126,38 @@ impl People {
     /// [`Unworkable::MissingSecrets`] if a secret value is missing (X3), [`Unworkable::Bounds`] for l below 2.
     pub fn try_new(
         individuals: usize,
-        quasi_identifiers: Vec<QiColumn<'_>>,
-        sensitive: Vec<SensitiveColumn>,
+        quasi_identifiers: Vec<QiInput<'_>>,
+        sensitive: Vec<SensitiveInput>,
         full: u64,
     ) -> Result<Self, Unworkable> {
         let mut columns = Vec::with_capacity(quasi_identifiers.len());
         let mut secrets = vec![];
         for (at, column) in quasi_identifiers.into_iter().enumerate() {
-            if let Some(wishes) = column.wishes {
+            if let Some(secret_cells) = column.secret_cells {
                 let secret = Secret {
-                    attribute: Attribute::QuasiIdentifier(at),
-                    ranks: wishes.ranks,
-                    flags: Some(wishes.secret),
-                    rule: wishes.rule,
+                    attribute: AttributePlace::QuasiIdentifier(at),
+                    ranks: secret_cells.ranks,
+                    flags: Some(secret_cells.secret),
+                    rule: secret_cells.rule,
                 };
                 let ranks = secret.ranks.as_ref().unwrap_or(&column.ranks);
                 secret.check(individuals, ranks)?;
                 secrets.push(secret);
             }
             let values = column.values.as_ref();
-            columns.push(Column::try_new(individuals, values, column.ranks, full)?);
+            columns.push(CodedColumn::try_new(
+                individuals,
+                values,
+                column.ranks,
+                full,
+            )?);
         }
         if secrets.len() > MAX_SEMI_SENSITIVE {
             return Err(Unworkable::Shape("too many semi-sensitive columns"));
         }
         for (at, column) in sensitive.into_iter().enumerate() {
             let secret = Secret {
-                attribute: Attribute::Sensitive(at),
+                attribute: AttributePlace::Sensitive(at),
                 ranks: None,
                 flags: None,
                 rule: column.rule,
@@ -187,21 +192,21 @@ impl People {
     }
 
     /// The attributes with secret values: semi-sensitive quasi-identifiers, then sensitive columns.
-    pub fn attributes(&self) -> impl ExactSizeIterator<Item = Attribute> + '_ {
+    pub fn attributes(&self) -> impl ExactSizeIterator<Item = AttributePlace> + '_ {
         self.secrets.iter().map(|secret| secret.attribute)
     }
 
-    /// The ranks of an attribute with secret values, by its place in [`People::attributes`].
+    /// The ranks of an attribute with secret values, by its place in [`LgbInput::attributes`].
     pub fn ranks(&self, attribute: usize) -> &[u32] {
         let secret = &self.secrets[attribute];
         match (&secret.ranks, secret.attribute) {
             (Some(ranks), _) => ranks,
-            (None, Attribute::QuasiIdentifier(column)) => &self.columns[column].ranks,
-            (None, Attribute::Sensitive(_)) => &[],
+            (None, AttributePlace::QuasiIdentifier(column)) => &self.columns[column].ranks,
+            (None, AttributePlace::Sensitive(_)) => &[],
         }
     }
 
-    pub(super) fn columns(&self) -> &[Column] {
+    pub(super) fn columns(&self) -> &[CodedColumn] {
         &self.columns
     }
 
@@ -232,7 +237,7 @@ impl Secret {
     }
 }
 
-impl Column {
+impl CodedColumn {
     fn try_new(
         individuals: usize,
         values: &QuasiIdentifier,
@@ -259,9 +264,9 @@ impl Column {
         let none = examples.iter().map(|_| []).collect::<Fingerprints>();
         let records = vec![1; examples.len()];
         let measure = match values {
-            QuasiIdentifier::Categorical(c) if without <= FEW => Measure::Few { step: c.step },
-            QuasiIdentifier::Categorical(c) => Measure::Many { step: c.step },
-            QuasiIdentifier::Numeric(_) | QuasiIdentifier::Hierarchical(_) => Measure::Span,
+            QuasiIdentifier::Categorical(c) if without <= FEW => Extents::Few { step: c.step },
+            QuasiIdentifier::Categorical(c) => Extents::Many { step: c.step },
+            QuasiIdentifier::Numeric(_) | QuasiIdentifier::Hierarchical(_) => Extents::Span,
         };
         Ok(Self {
             block: Block::new(vec![values.select(&examples)], none, records, full),
@@ -274,16 +279,16 @@ impl Column {
     /// What individuals with these ranks lose each, and whether their values differ.
     pub fn loss(&self, ranks: &[u32], seen: &mut Seen) -> (u64, bool) {
         match self.measure {
-            Measure::Span => {
+            Extents::Span => {
                 let mut span = Span::default();
                 ranks.iter().for_each(|rank| span.add(*rank));
                 (self.loss_of_span(span), span.differs())
             }
-            Measure::Few { step } => {
+            Extents::Few { step } => {
                 let values = ranks.iter().fold(0, |values, rank| values | bit(*rank));
                 (self.loss_of_set(step, values), values.count_ones() > 1)
             }
-            Measure::Many { step } => {
+            Extents::Many { step } => {
                 let (missing, distinct) = seen.count(self.without, ranks.iter().copied());
                 let differ = distinct + usize::from(missing) > 1;
                 (self.loss_of_many(step, missing, distinct), differ)
@@ -296,7 +301,7 @@ impl Column {
         let members = ranks.iter().zip(left);
         // Each member counts on both sides, on one of them as nobody: which one it is cannot be foretold.
         match self.measure {
-            Measure::Span => {
+            Extents::Span => {
                 let (mut left, mut right) = (Span::default(), Span::default());
                 for (rank, is_left) in members {
                     left.add_if(*rank, *is_left);
@@ -304,7 +309,7 @@ impl Column {
                 }
                 [left, right].map(|span| self.loss_of_span(span))
             }
-            Measure::Few { step } => {
+            Extents::Few { step } => {
                 let (mut left, mut right) = (0, 0);
                 for (rank, is_left) in members {
                     let (value, all) = (bit(*rank), u64::from(*is_left).wrapping_neg());
@@ -313,7 +318,7 @@ impl Column {
                 }
                 [left, right].map(|values| self.loss_of_set(step, values))
             }
-            Measure::Many { step } => [true, false].map(|side| {
+            Extents::Many { step } => [true, false].map(|side| {
                 let own = members.clone().filter(|(_, left)| **left == side);
                 let own = own.map(|(rank, _)| *rank);
                 let (missing, distinct) = seen.count(self.without, own);
@@ -325,13 +330,13 @@ impl Column {
     /// What somebody with a rank publishes alone.
     pub fn extent(&self, rank: u32) -> Extent {
         match self.measure {
-            Measure::Span => {
+            Extents::Span => {
                 let mut span = Span::default();
                 span.add(rank);
                 Extent::Span(span)
             }
-            Measure::Few { .. } => Extent::Few(bit(rank)),
-            Measure::Many { .. } => Extent::Many(vec![rank]),
+            Extents::Few { .. } => Extent::Few(bit(rank)),
+            Extents::Many { .. } => Extent::Many(vec![rank]),
         }
     }
 
@@ -343,17 +348,17 @@ impl Column {
                 span.add(rank);
                 self.loss_of_span(span)
             }
-            (Measure::Few { step }, Extent::Few(values)) => {
+            (Extents::Few { step }, Extent::Few(values)) => {
                 self.loss_of_set(step, values | bit(rank))
             }
-            (Measure::Many { step } | Measure::Few { step }, Extent::Many(ranks)) => {
+            (Extents::Many { step } | Extents::Few { step }, Extent::Many(ranks)) => {
                 let missing = rank == NULL_CODE || ranks.last() == Some(&NULL_CODE);
                 let more = ranks.binary_search(&rank).is_err();
                 let all = ranks.len() + usize::from(more);
                 self.loss_of_many(step, missing, all - usize::from(missing))
             }
             // An extent is that of its own column.
-            (Measure::Many { .. } | Measure::Span, _) => self.block.full(),
+            (Extents::Many { .. } | Extents::Span, _) => self.block.full(),
         }
     }
 

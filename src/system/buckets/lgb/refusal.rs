@@ -7,7 +7,7 @@ use crate::model::Ratio;
 
 /// A column by its place among its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attribute {
+pub enum AttributePlace {
     /// A semi-sensitive quasi-identifier, by its place among the quasi-identifiers.
     QuasiIdentifier(usize),
     /// A sensitive column, by its place among those.
@@ -22,19 +22,19 @@ pub enum Unworkable {
     /// An attribute asks for l below 2.
     Bounds {
         /// The attribute.
-        attribute: Attribute,
+        attribute: AttributePlace,
     },
     /// Secret values that are missing.
     MissingSecrets {
         /// The attribute.
-        attribute: Attribute,
+        attribute: AttributePlace,
         /// Individuals whose secret is missing.
         individuals: usize,
     },
     /// The secret values of an attribute are not l-eligible (docs/theory/papers.md L2).
     Diversity {
         /// The attribute.
-        attribute: Attribute,
+        attribute: AttributePlace,
         /// What was asked for.
         l: u32,
         /// Secret values.
@@ -45,7 +45,7 @@ pub enum Unworkable {
     /// The secret values of an attribute are further than t from the reference, or all the same.
     Closeness {
         /// The attribute.
-        attribute: Attribute,
+        attribute: AttributePlace,
         /// What was asked for.
         t: Ratio,
         /// The smallest t that works, rounded up to millionths; `None` if all secret values are the same.
@@ -64,7 +64,7 @@ pub enum Refusal {
 
 impl Unworkable {
     /// The attribute that refuses, if it is one.
-    pub fn attribute(&self) -> Option<Attribute> {
+    pub fn attribute(&self) -> Option<AttributePlace> {
         match *self {
             Self::Shape(_) => None,
             Self::Bounds { attribute }

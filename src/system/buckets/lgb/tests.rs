@@ -11,7 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use self::estimate::relative_error;
 use self::residual::fewest_possible_values;
 use super::example::{FULL, categorical, diversity, figure_1, numeric, random, secret};
-use super::people::{Column, Extent, Seen};
+use super::people::{CodedColumn, Extent, Seen};
 use super::*;
 use crate::measure::Estimate;
 use crate::table::{Cell, Hierarchical, LossTree, NULL_CODE, QuasiIdentifier, Region, Taxonomy};
@@ -27,13 +27,13 @@ fn request(k: usize, strategy: Strategy, small_pattern: SmallPattern) -> Request
     }
 }
 
-fn run(people: &People, k: usize, strategy: Strategy, small: SmallPattern) -> Anonymized {
+fn run(people: &LgbInput, k: usize, strategy: Strategy, small: SmallPattern) -> Anonymized {
     let request = request(k, strategy, small);
     anonymize(
         people,
         &request,
         &[7; 32],
-        &Crew::new(2),
+        &Threads::new(2),
         &Cancel::default(),
     )
     .unwrap()
@@ -119,7 +119,7 @@ fn hierarchies_give_the_labels_of_figure_2() {
     };
     let codes: Vec<u32> = zips.iter().map(leaf).collect();
     let loss = |node: u32| FULL * u64::from(tree.size(node) - 1) / u64::from(tree.leaves() - 1);
-    let zip = QiColumn {
+    let zip = QiInput {
         values: Cow::Owned(QuasiIdentifier::Hierarchical(Hierarchical {
             lo: codes.clone(),
             hi: codes.clone(),
@@ -129,7 +129,7 @@ fn hierarchies_give_the_labels_of_figure_2() {
             },
         })),
         ranks: codes,
-        wishes: secret(&[1, 1, 0, 0, 0, 0, 0, 0], diversity(2)),
+        secret_cells: secret(&[1, 1, 0, 0, 0, 0, 0, 0], diversity(2)),
     };
     let age = [28, 25, 16, 24, 31, 22, 29, 34];
     let columns = vec![
@@ -137,7 +137,7 @@ fn hierarchies_give_the_labels_of_figure_2() {
         categorical(&[0, 1, 0, 0, 1, 0, 1, 0], None),
         zip,
     ];
-    let people = People::try_new(8, columns, vec![], FULL).unwrap();
+    let people = LgbInput::try_new(8, columns, vec![], FULL).unwrap();
     for strategy in STRATEGIES {
         let result = run(&people, 2, strategy, SmallPattern::Drop);
         let shown: BTreeMap<Vec<u32>, &str> = result
@@ -179,7 +179,7 @@ fn the_buckets_of_figure_4_are_valid_and_as_narrow_as_possible() {
 }
 
 /// Ten individuals with two semi-sensitive columns: patterns 00 × 5, 10 × 2, 11 × 2, 01 × 1.
-fn small_patterns() -> People {
+fn small_patterns() -> LgbInput {
     let a = numeric(
         &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         secret(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 0], diversity(2)),
@@ -189,7 +189,7 @@ fn small_patterns() -> People {
         secret(&[0, 0, 0, 0, 0, 0, 0, 1, 1, 1], diversity(2)),
     );
     let c = numeric(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 1], None);
-    People::try_new(10, vec![a, b, c], vec![], FULL).unwrap()
+    LgbInput::try_new(10, vec![a, b, c], vec![], FULL).unwrap()
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn small_patterns_are_dropped_or_masked() {
         masked.buckets.iter().all(is_empty),
         "no blank value is in a bucket"
     );
-    let loss = Loss::of(&people, &masked);
+    let loss = GroupLoss::of(&people, &masked);
     // Five individuals with two blank cells each, and 4/9 twice for the five others.
     assert_eq!(
         loss.penalty,
@@ -228,7 +228,7 @@ fn small_patterns_are_dropped_or_masked() {
     let flags: [&[u8]; 2] = [&[0, 0, 0, 0, 1, 1, 1, 1], &[0, 0, 0, 0, 0, 0, 1, 1]];
     let column = |flags| numeric(&[1, 2, 3, 4, 5, 6, 7, 8], secret(flags, diversity(2)));
     let columns = vec![column(flags[0]), column(flags[1])];
-    let people = People::try_new(8, columns, vec![], FULL).unwrap();
+    let people = LgbInput::try_new(8, columns, vec![], FULL).unwrap();
     let masked = run(&people, 3, Strategy::Mdp, SmallPattern::Mask);
     let pool = masked.patterns.patterns.last().unwrap();
     assert_eq!(pool.treatments, [Treatment::Bucketized, Treatment::Blank]);
@@ -252,24 +252,27 @@ fn small_patterns_are_dropped_or_masked() {
 fn a_rule_that_cannot_hold_is_refused_and_never_relaxed() {
     // docs/theory/papers.md L2.
     let sex = categorical(&[0, 0, 0, 0, 0, 0, 1, 1], secret(&[1; 8], diversity(5)));
-    let people = People::try_new(8, vec![sex], vec![], FULL).unwrap();
+    let people = LgbInput::try_new(8, vec![sex], vec![], FULL).unwrap();
     let request = request(2, Strategy::Mdp, SmallPattern::Drop);
     let refusal = anonymize(
         &people,
         &request,
         &[1; 32],
-        &Crew::new(2),
+        &Threads::new(2),
         &Cancel::default(),
     )
     .unwrap_err();
     let Refusal::Unworkable(unworkable) = refusal else {
         panic!("{refusal:?}");
     };
-    assert_eq!(unworkable.attribute(), Some(Attribute::QuasiIdentifier(0)));
+    assert_eq!(
+        unworkable.attribute(),
+        Some(AttributePlace::QuasiIdentifier(0))
+    );
     assert_eq!(unworkable.largest_l(), None);
 
     let l = |l| {
-        People::try_new(
+        LgbInput::try_new(
             0,
             vec![categorical(&[], secret(&[], diversity(l)))],
             vec![],
@@ -291,7 +294,7 @@ fn k_is_counted_inside_the_pattern() {
         secret(&[0, 0, 0, 0, 0, 0, 0, 1, 1, 1], diversity(2)),
     );
     let b = numeric(&[1; 10], None);
-    let people = People::try_new(10, vec![a, b], vec![], FULL).unwrap();
+    let people = LgbInput::try_new(10, vec![a, b], vec![], FULL).unwrap();
     let result = run(&people, 4, Strategy::Ncp, SmallPattern::Drop);
     assert_eq!(result.patterns.dropped, [7, 8, 9]);
     assert_eq!(members(&result), sets([&[0, 1, 2, 3, 4, 5, 6]]));
@@ -303,11 +306,11 @@ fn correlated_columns_are_reported() {
     let gender = categorical(&[0, 0, 1, 1], None);
     let disease = vec![0, 2, 1, 2];
     let rule = diversity(2);
-    let sensitive = vec![SensitiveColumn {
+    let sensitive = vec![SensitiveInput {
         ranks: disease,
         rule,
     }];
-    let people = People::try_new(4, vec![gender], sensitive, FULL).unwrap();
+    let people = LgbInput::try_new(4, vec![gender], sensitive, FULL).unwrap();
     let result = run(&people, 2, Strategy::Mdp, SmallPattern::Drop);
     let buckets = &result.buckets[0];
     let known = |i: u32| [u32::from(i >= 2)];
@@ -331,7 +334,7 @@ fn a_value_is_shown_in_one_way_only() {
     for group in &result.groups {
         let treatments = &result.patterns.patterns[group.pattern].treatments;
         for (place, attribute) in people.attributes().enumerate() {
-            let Attribute::QuasiIdentifier(column) = attribute else {
+            let AttributePlace::QuasiIdentifier(column) = attribute else {
                 continue;
             };
             for member in &group.members {
@@ -350,10 +353,10 @@ fn exact_values_lose_nothing() {
         categorical(&[0, 0, 1, 1, 2, 2], None),
         numeric(&[9; 6], None),
     ];
-    let people = People::try_new(6, columns, vec![], FULL).unwrap();
+    let people = LgbInput::try_new(6, columns, vec![], FULL).unwrap();
     for strategy in STRATEGIES {
         let result = run(&people, 2, strategy, SmallPattern::Drop);
-        let loss = Loss::of(&people, &result);
+        let loss = GroupLoss::of(&people, &result);
         assert_eq!(
             (loss.penalty, loss.ncp(), loss.ncp_per_cell()),
             (0, 0.0, 0.0)
@@ -363,7 +366,7 @@ fn exact_values_lose_nothing() {
             (12, 12, 6)
         );
         let result = run(&people, 4, strategy, SmallPattern::Drop);
-        let loss = Loss::of(&people, &result);
+        let loss = GroupLoss::of(&people, &result);
         assert_eq!((loss.ncp(), loss.ncp_per_cell()), (6.0, 0.5));
         assert_eq!(loss.discernibility, 36);
     }
@@ -374,27 +377,27 @@ fn exact_values_lose_nothing() {
 fn one_record_per_individual() {
     // docs/theory/papers.md L10: there is no place for a second one.
     let short = numeric(&[1, 2], None);
-    let wrong = People::try_new(3, vec![short], vec![], FULL);
+    let wrong = LgbInput::try_new(3, vec![short], vec![], FULL);
     assert!(matches!(wrong, Err(Unworkable::Shape(_))));
 }
 
 #[test]
 fn missing_secrets_are_refused() {
     let hidden = numeric(&[1, NULL_CODE, 3], secret(&[0, 1, 1], diversity(2)));
-    let refused = People::try_new(3, vec![hidden], vec![], FULL).unwrap_err();
+    let refused = LgbInput::try_new(3, vec![hidden], vec![], FULL).unwrap_err();
     let expected = Unworkable::MissingSecrets {
-        attribute: Attribute::QuasiIdentifier(0),
+        attribute: AttributePlace::QuasiIdentifier(0),
         individuals: 1,
     };
     assert_eq!(refused, expected);
     let shown = numeric(&[1, NULL_CODE, 3], secret(&[1, 0, 1], diversity(2)));
-    assert!(People::try_new(3, vec![shown], vec![], FULL).is_ok());
+    assert!(LgbInput::try_new(3, vec![shown], vec![], FULL).is_ok());
 }
 
 #[test]
 fn missing_values_are_parted_from_others() {
     let column = numeric(&[1, NULL_CODE, 2, NULL_CODE, 3, NULL_CODE, 4, 5], None);
-    let people = People::try_new(8, vec![column], vec![], FULL).unwrap();
+    let people = LgbInput::try_new(8, vec![column], vec![], FULL).unwrap();
     for strategy in STRATEGIES {
         let groups = members(&run(&people, 3, strategy, SmallPattern::Drop));
         assert_eq!(groups, sets([&[1, 3, 5], &[0, 2, 4, 6, 7]]));
@@ -428,7 +431,7 @@ fn a_cancelled_run_stops() {
     cancel.cancel();
     for strategy in STRATEGIES {
         let request = request(2, strategy, SmallPattern::Drop);
-        let stopped = anonymize(&figure_1(2), &request, &[1; 32], &Crew::new(2), &cancel);
+        let stopped = anonymize(&figure_1(2), &request, &[1; 32], &Threads::new(2), &cancel);
         assert_eq!(stopped, Err(Refusal::Cancelled));
         let treatments = [Treatment::Generalized; 3];
         let all = (0..8).collect();
@@ -448,10 +451,10 @@ fn random_tables_hold_what_is_promised() {
         let request = request(k, STRATEGIES[turn % 2], small);
         let key = rng.random();
         let cancel = Cancel::default();
-        match anonymize(&people, &request, &key, &Crew::new(2), &cancel) {
+        match anonymize(&people, &request, &key, &Threads::new(2), &cancel) {
             Ok(result) => {
                 assert_eq!(
-                    anonymize(&people, &request, &key, &Crew::new(2), &cancel).as_ref(),
+                    anonymize(&people, &request, &key, &Threads::new(2), &cancel).as_ref(),
                     Ok(&result)
                 );
                 check(&people, &request, &result);
@@ -485,7 +488,7 @@ fn parts_and_extents_lose_what_their_members_do() {
             categorical(&values(9), None),
             categorical(&values(200), None),
         ];
-        let people = People::try_new(n, columns, vec![], FULL).unwrap();
+        let people = LgbInput::try_new(n, columns, vec![], FULL).unwrap();
         let left: Vec<bool> = (0..n).map(|_| rng.random_bool(0.4)).collect();
         for column in people.columns() {
             let loss = |ranks: &[u32]| column.loss(ranks, &mut Seen::default()).0;
@@ -511,7 +514,7 @@ fn parts_and_extents_lose_what_their_members_do() {
 }
 
 /// Whether each individual keeps a value of an attribute secret.
-fn wishes(people: &People, place: usize) -> Vec<bool> {
+fn secret_cells(people: &LgbInput, place: usize) -> Vec<bool> {
     match &people.secrets()[place].flags {
         Some(flags) => flags.clone(),
         None => vec![true; people.individuals()],
@@ -519,7 +522,7 @@ fn wishes(people: &People, place: usize) -> Vec<bool> {
 }
 
 /// The promises, by brute force.
-fn check(people: &People, request: &Request, result: &Anonymized) {
+fn check(people: &LgbInput, request: &Request, result: &Anonymized) {
     let n = people.individuals();
     let mut group_of = vec![None; n];
     for (place, group) in result.groups.iter().enumerate() {
@@ -540,13 +543,13 @@ fn check(people: &People, request: &Request, result: &Anonymized) {
     );
     check_patterns(people, request, result);
     for (place, attribute) in people.attributes().enumerate() {
-        let secret = wishes(people, place);
+        let secret = secret_cells(people, place);
         let buckets = &result.buckets[place];
         for i in 0..n {
             let treatment = match (group_of[i], attribute) {
                 (Some(usize::MAX) | None, _) => Treatment::Blank,
-                (Some(_), Attribute::Sensitive(_)) => Treatment::Bucketized,
-                (Some(group), Attribute::QuasiIdentifier(column)) => {
+                (Some(_), AttributePlace::Sensitive(_)) => Treatment::Bucketized,
+                (Some(group), AttributePlace::QuasiIdentifier(column)) => {
                     patterns.patterns[result.groups[group].pattern].treatments[column]
                 }
             };
@@ -563,12 +566,12 @@ fn check(people: &People, request: &Request, result: &Anonymized) {
 }
 
 /// Somebody in the column's block with the value of an individual: the last one has none.
-fn example(column: &Column, individual: u32) -> u32 {
+fn example(column: &CodedColumn, individual: u32) -> u32 {
     column.ranks[individual as usize].min(column.block.len() as u32 - 1)
 }
 
 /// The code of an individual's value.
-fn code_of(column: &Column, individual: u32) -> u32 {
+fn code_of(column: &CodedColumn, individual: u32) -> u32 {
     let example = example(column, individual);
     match &column.block.quasi_identifiers()[0] {
         QuasiIdentifier::Numeric(n) => n.lo[example as usize],
@@ -578,16 +581,16 @@ fn code_of(column: &Column, individual: u32) -> u32 {
 }
 
 /// What a group publishes in one column.
-fn region_of(column: &Column, group: &Group) -> Region {
+fn region_of(column: &CodedColumn, group: &Group) -> Region {
     let members = group.members.iter().map(|m| example(column, *m));
     let members: Vec<u32> = members.collect();
     Region::covering(&column.block, &members).unwrap()
 }
 
 /// What a group publishes per quasi-identifier; `None` where its pattern does not generalize.
-fn cells_of(people: &People, result: &Anonymized, group: &Group) -> Vec<Option<Cell>> {
+fn cells_of(people: &LgbInput, result: &Anonymized, group: &Group) -> Vec<Option<Cell>> {
     let treatments = result.patterns.patterns[group.pattern].treatments.iter();
-    let cell = |(column, treatment): (&Column, &Treatment)| {
+    let cell = |(column, treatment): (&CodedColumn, &Treatment)| {
         let region = region_of(column, group);
         (*treatment == Treatment::Generalized).then(|| region.cells()[0].clone())
     };
@@ -595,7 +598,7 @@ fn cells_of(people: &People, result: &Anonymized, group: &Group) -> Vec<Option<C
 }
 
 /// What a group loses is what its cells do, said again with sets.
-fn check_cells(people: &People, result: &Anonymized, group: &Group) {
+fn check_cells(people: &LgbInput, result: &Anonymized, group: &Group) {
     let treatments = &result.patterns.patterns[group.pattern].treatments;
     let mut loss = 0;
     for (at, treatment) in treatments.iter().enumerate() {
@@ -626,9 +629,9 @@ fn check_cells(people: &People, result: &Anonymized, group: &Group) {
 }
 
 /// docs/theory/papers.md L1, said again with sets.
-fn check_patterns(people: &People, request: &Request, result: &Anonymized) {
+fn check_patterns(people: &LgbInput, request: &Request, result: &Anonymized) {
     let mut patterns: BTreeMap<Vec<bool>, Vec<u32>> = BTreeMap::new();
-    let flags = [wishes(people, 0), wishes(people, 1)];
+    let flags = [secret_cells(people, 0), secret_cells(people, 1)];
     for i in 0..people.individuals() {
         let pattern = flags.iter().map(|f| f[i]).collect();
         patterns.entry(pattern).or_default().push(i as u32);
@@ -671,7 +674,7 @@ fn check_patterns(people: &People, request: &Request, result: &Anonymized) {
     assert_eq!(result.patterns.dropped, pool);
 }
 
-fn check_buckets(people: &People, place: usize, buckets: &Buckets) {
+fn check_buckets(people: &LgbInput, place: usize, buckets: &Buckets) {
     let ranks = people.ranks(place);
     let of = |members: &[u32]| -> Vec<u32> {
         let mut values: Vec<u32> = members.iter().map(|m| ranks[*m as usize]).collect();
@@ -693,7 +696,7 @@ fn check_buckets(people: &People, place: usize, buckets: &Buckets) {
 }
 
 /// A refusal is right: the attribute's rule holds for no division at all.
-fn check_refusal(people: &People, request: &Request, why: &Unworkable) {
+fn check_refusal(people: &LgbInput, request: &Request, why: &Unworkable) {
     let patterns = Patterns::of(people, request.k, request.small_pattern);
     let place = people.attributes().position(|a| Some(a) == why.attribute());
     let place = place.unwrap();
@@ -729,7 +732,7 @@ fn blocks_hold_what_is_promised() {
                 &part,
                 &request,
                 &[number as u8; 32],
-                &Crew::new(2),
+                &Threads::new(2),
                 &Cancel::default(),
             );
             let Ok(done) = done else {
@@ -747,17 +750,17 @@ fn blocks_hold_what_is_promised() {
 }
 
 /// Some of the people as a block of their own.
-fn part_of(people: &People, members: &[u32]) -> People {
+fn part_of(people: &LgbInput, members: &[u32]) -> LgbInput {
     let pick =
         |values: &[u32]| -> Vec<u32> { members.iter().map(|m| values[*m as usize]).collect() };
     let mut columns = vec![];
     for (at, column) in people.columns().iter().enumerate() {
         let place = people
             .attributes()
-            .position(|a| a == Attribute::QuasiIdentifier(at));
-        let wishes = place.map(|place| Wishes {
+            .position(|a| a == AttributePlace::QuasiIdentifier(at));
+        let secret_cells = place.map(|place| SecretCells {
             secret: {
-                let all = wishes(people, place);
+                let all = secret_cells(people, place);
                 members.iter().map(|m| all[*m as usize]).collect()
             },
             ranks: None,
@@ -765,16 +768,16 @@ fn part_of(people: &People, members: &[u32]) -> People {
         });
         let codes: Vec<u32> = members.iter().map(|m| code_of(column, *m)).collect();
         columns.push(match &column.block.quasi_identifiers()[0] {
-            QuasiIdentifier::Numeric(_) => numeric(&codes, wishes),
-            QuasiIdentifier::Categorical(_) => categorical(&codes, wishes),
+            QuasiIdentifier::Numeric(_) => numeric(&codes, secret_cells),
+            QuasiIdentifier::Categorical(_) => categorical(&codes, secret_cells),
             QuasiIdentifier::Hierarchical(_) => panic!("no column of these tables has a hierarchy"),
         });
     }
-    let sensitive = vec![SensitiveColumn {
+    let sensitive = vec![SensitiveInput {
         ranks: pick(people.ranks(2)),
         rule: people.secrets()[2].rule.clone(),
     }];
-    People::try_new(members.len(), columns, sensitive, FULL).unwrap()
+    LgbInput::try_new(members.len(), columns, sensitive, FULL).unwrap()
 }
 
 #[test]

@@ -15,6 +15,6 @@ mod step;
 mod tests;
 
 pub use partition::Partition;
-pub use prepare::{Failure, Prepared, Refusal, prepare};
+pub use prepare::{Failure, Prepared, Unreachable, prepare};
 pub use rmr::{Cluster, Rmr};
 pub use step::{Generalized, SensitiveStep, UNPUBLISHED};

@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 use self::signature::{Chains, Signatures};
 use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::table::{Fingerprints, Hierarchy, ROOT};
 
 /// Groups of fewer individuals are not handed to another thread. Those of more have many nodes to be drilled down.
@@ -45,10 +45,10 @@ impl SensitiveStep for Partition {
         k: usize,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,
-        crew: &Crew,
+        threads: &Threads,
         cancel: &Cancel,
     ) -> Result<Generalized, Cancelled> {
-        Run { k: k.max(1) }.generalize(fingerprints, tree, crew, cancel)
+        Run { k: k.max(1) }.generalize(fingerprints, tree, threads, cancel)
     }
 }
 
@@ -62,7 +62,7 @@ impl Run {
         &self,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,
-        crew: &Crew,
+        threads: &Threads,
         cancel: &Cancel,
     ) -> Result<Generalized, Cancelled> {
         let individuals = 0..fingerprints.len() as u32;
@@ -81,7 +81,7 @@ impl Run {
             members,
         };
         let chains = Chains::new(tree);
-        let parts = crew.all(vec![everybody], |group, others| {
+        let parts = threads.all(vec![everybody], |group, others| {
             let signatures = Signatures::new(fingerprints, tree, &chains);
             self.drill_all(group, signatures, others, cancel)
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Generalized, SensitiveStep, UNPUBLISHED};
 use crate::algorithm::{Cancel, Cancelled};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::model::{Catalogue, KlDiversity, Member, ParameterError, Parameters, Shares, Value};
 use crate::table::{Fingerprints, Hierarchy};
 
@@ -22,7 +22,7 @@ pub struct Prepared {
 
 /// The parameters cannot be reached together; says which can (docs/theory/papers.md M4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Unreachable {
     /// Individuals with sensitive values.
     pub individuals: u64,
     /// The largest l that works with the given k.
@@ -40,12 +40,12 @@ pub fn prepare(
     parameters: &Parameters,
     fingerprints: &Fingerprints,
     tree: &Arc<Hierarchy>,
-    crew: &Crew,
+    threads: &Threads,
     cancel: &Cancel,
-) -> Result<Result<Prepared, Refusal>, Failure> {
+) -> Result<Result<Prepared, Unreachable>, Failure> {
     let (k, l) = (parameters.integer("k")?, parameters.integer("l")?);
     let value_l = parameters.integer("value_l").ok();
-    let attempt = |k: u64| attempt(step, parameters, k, fingerprints, tree, crew, cancel);
+    let attempt = |k: u64| attempt(step, parameters, k, fingerprints, tree, threads, cancel);
     let prepared = attempt(k)?;
     let shares = prepared.shares;
     let values_work = shares.individuals == 0 || shares.largest_value_l() >= value_l.unwrap_or(1);
@@ -60,7 +60,7 @@ pub fn prepare(
             Ok(attempt(k)?.shares.largest_l() >= l)
         })?,
     };
-    Ok(Err(Refusal {
+    Ok(Err(Unreachable {
         individuals,
         largest_l: Some(shares.largest_l()).filter(|l| *l >= 2),
         largest_k,
@@ -74,12 +74,12 @@ fn attempt(
     k: u64,
     fingerprints: &Fingerprints,
     tree: &Arc<Hierarchy>,
-    crew: &Crew,
+    threads: &Threads,
     cancel: &Cancel,
 ) -> Result<Prepared, Failure> {
     let share = usize::try_from(k).unwrap_or(usize::MAX);
-    let generalized = step.generalize(share, fingerprints, tree, crew, cancel)?;
-    let catalogue = Catalogue::new(Arc::clone(tree), generalized.sets.clone(), crew);
+    let generalized = step.generalize(share, fingerprints, tree, threads, cancel)?;
+    let catalogue = Catalogue::new(Arc::clone(tree), generalized.sets.clone(), threads);
     let mut parameters = parameters.clone();
     parameters.set("k", Value::Integer(k));
     let model = KlDiversity::over(&parameters, Arc::new(catalogue))?;
@@ -137,7 +137,7 @@ impl From<ParameterError> for Failure {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut advice = vec![];
         if let Some(l) = self.largest_l {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use crate::algorithm::{Cancel, Cancelled};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::table::{Fingerprints, Hierarchy};
 
 /// The number of an individual that publishes nothing.
@@ -17,13 +17,13 @@ pub const UNPUBLISHED: u32 = u32::MAX;
 /// of its published fingerprint, and every node has a value of the individual below it.
 pub trait SensitiveStep: Debug + Send + Sync {
     /// Generalizes fingerprints of leaf positions, each for at least `k` individuals. Individuals without values publish
-    /// nothing; if fewer than k are left, nobody does. Free threads of the crew may help, and change nothing.
+    /// nothing; if fewer than k are left, nobody does. Free threads may help, and change nothing.
     fn generalize(
         &self,
         k: usize,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,
-        crew: &Crew,
+        threads: &Threads,
         cancel: &Cancel,
     ) -> Result<Generalized, Cancelled>;
 }

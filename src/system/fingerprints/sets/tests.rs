@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::algorithm::{Algorithm, BestCut, Cancel, Classes, Danonyir, Mondrian};
-use crate::engine::threads::Crew;
+use crate::engine::threads::Threads;
 use crate::model::{Member, Model, Parameters, Value};
 use crate::table::{
     Block, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier, Taxonomy,
@@ -42,7 +42,7 @@ fn parameters(k: u64, l: u64) -> Parameters {
 
 fn generalize(k: usize, fingerprints: &Fingerprints, tree: &Hierarchy) -> Generalized {
     Partition
-        .generalize(k, fingerprints, tree, &Crew::new(2), &Cancel::default())
+        .generalize(k, fingerprints, tree, &Threads::new(2), &Cancel::default())
         .unwrap()
 }
 
@@ -143,7 +143,7 @@ fn the_running_example_is_2_3_diverse() {
         &parameters(2, 3),
         &patients,
         &tree,
-        &Crew::new(2),
+        &Threads::new(2),
         &Cancel::default(),
     )
     .unwrap()
@@ -215,7 +215,7 @@ fn individuals_without_values_and_too_few_individuals() {
                 2,
                 &fingerprints(&some),
                 taxonomy.tree(),
-                &Crew::new(2),
+                &Threads::new(2),
                 &cancel
             )
             .is_err()
@@ -247,7 +247,7 @@ fn what_cannot_be_reached_is_refused_with_what_can() {
             &parameters,
             &fingerprints(sets),
             &tree,
-            &Crew::new(2),
+            &Threads::new(2),
             &Cancel::default(),
         )
         .unwrap()
@@ -370,7 +370,7 @@ proptest! {
             parameters.set("value_l", Value::Integer(value_l));
         }
         let attempt = |parameters: &Parameters| {
-            prepare(&Partition, parameters, &fingerprints, &tree, &Crew::new(2), &Cancel::default()).unwrap()
+            prepare(&Partition, parameters, &fingerprints, &tree, &Threads::new(2), &Cancel::default()).unwrap()
         };
         match attempt(&parameters) {
             Ok(prepared) => {
@@ -551,7 +551,7 @@ impl SensitiveStep for Branches {
         k: usize,
         fingerprints: &Fingerprints,
         tree: &Hierarchy,
-        _: &Crew,
+        _: &Threads,
         _: &Cancel,
     ) -> Result<Generalized, crate::algorithm::Cancelled> {
         let branch = |leaf: &u32| {
@@ -596,7 +596,7 @@ fn the_sensitive_step_can_be_another_one() {
             &parameters(2, 3),
             &patients,
             &tree,
-            &Crew::new(2),
+            &Threads::new(2),
             &Cancel::default(),
         )
         .unwrap()
@@ -627,10 +627,10 @@ fn threads_change_nothing() {
         people.push(&mut (0..1 + i % 5).map(leaf).collect());
     }
     let run = |threads| {
-        let crew = Crew::new(threads);
+        let threads = Threads::new(threads);
         let cancel = Cancel::default();
         Partition
-            .generalize(10, &people, tree.tree(), &crew, &cancel)
+            .generalize(10, &people, tree.tree(), &threads, &cancel)
             .unwrap()
     };
     let one = run(1);
@@ -655,7 +655,7 @@ fn members_of_a_published_block_are_numbers() {
         &parameters(2, 3),
         &fingerprints(&PATIENTS),
         &tree,
-        &Crew::new(2),
+        &Threads::new(2),
         &Cancel::default(),
     )
     .unwrap()

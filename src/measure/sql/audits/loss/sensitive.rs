@@ -10,13 +10,13 @@ use datafusion::datasource::provider_as_source;
 use datafusion::functions_aggregate::expr_fn::{count, min, sum};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, cast, col, lit, when};
 
-use super::{Side, Tables};
+use super::{LossTables, Side};
 use crate::call::source::input;
 use crate::table::Taxonomy;
 
 /// The mean loss of an individual's original values, each with the published label of this individual that covers it. What
 /// no label covers is lost in full.
-pub(super) fn per_original_value(tables: &Tables, taxonomy: &Taxonomy) -> Result<LogicalPlan> {
+pub(super) fn per_original_value(tables: &LossTables, taxonomy: &Taxonomy) -> Result<LogicalPlan> {
     let pairs = |side: Side, id: &str, value: &str| {
         let (Some(who), Some(sensitive)) = (tables.id(side), &tables.sensitive) else {
             return internal_err!("SA-NCP needs individuals and a sensitive column");

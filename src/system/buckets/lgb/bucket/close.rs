@@ -8,7 +8,7 @@
 use super::{Drafts, Owners};
 use crate::algorithm::{Cancel, Cancelled};
 use crate::model::Ratio;
-use crate::system::buckets::lgb::Order;
+use crate::system::buckets::lgb::ValueOrder;
 
 /// Steps of the bound that a refusal proposes.
 const STEPS: u128 = 1_000_000;
@@ -17,7 +17,7 @@ const STEPS: u128 = 1_000_000;
 pub(super) fn deal(
     owners: &Owners,
     t: Ratio,
-    order: Order,
+    order: ValueOrder,
     reference: Option<&[u64]>,
     cancel: &Cancel,
 ) -> Result<Result<Drafts, Option<Ratio>>, Cancelled> {
@@ -58,7 +58,7 @@ pub(super) fn deal(
 
 /// What buckets are compared with.
 struct Target {
-    order: Order,
+    order: ValueOrder,
     /// Per value of the owners or of the reference, in their order: owners and reference up to and with this value.
     cumulative: Vec<(usize, u64)>,
     individuals: usize,
@@ -73,7 +73,7 @@ struct Distance {
 }
 
 impl Target {
-    fn new(owners: &Owners, order: Order, reference: Option<&[u64]>) -> Self {
+    fn new(owners: &Owners, order: ValueOrder, reference: Option<&[u64]>) -> Self {
         let individuals = owners.sorted.len();
         let mut cumulative = vec![];
         let mut whole = 0;
@@ -129,16 +129,16 @@ impl Target {
             let until = (dealt(*end, buckets, bucket), *reference);
             let (own, theirs) = match self.order {
                 // Li 2007: the sum over all values of what lies up to each.
-                Order::Numeric => until,
-                Order::Nominal => (until.0 - before.0, until.1 - before.1),
+                ValueOrder::Numeric => until,
+                ValueOrder::Nominal => (until.0 - before.0, until.1 - before.1),
             };
             let difference = (own as u128 * whole).abs_diff(u128::from(theirs) * size);
             sum = sum.checked_add(difference)?;
             before = until;
         }
         let parts = match self.order {
-            Order::Nominal => 2,
-            Order::Numeric => (self.cumulative.len() as u128).saturating_sub(1),
+            ValueOrder::Nominal => 2,
+            ValueOrder::Numeric => (self.cumulative.len() as u128).saturating_sub(1),
         };
         Some(Distance {
             numerator: sum,

@@ -5,10 +5,10 @@ use rand::{Rng, SeedableRng};
 
 use super::*;
 use crate::model::Ratio;
-use crate::system::buckets::lgb::Order;
+use crate::system::buckets::lgb::ValueOrder;
 use crate::system::buckets::lgb::example::{closeness, diversity};
 
-const WHERE: Attribute = Attribute::Sensitive(0);
+const WHERE: AttributePlace = AttributePlace::Sensitive(0);
 
 fn form(ranks: &[u32], rule: &Rule, key: u8) -> Result<Buckets, Refusal> {
     let owners = (0..ranks.len() as u32).collect();
@@ -158,13 +158,13 @@ fn ranges_cannot_be_cut_further() {
 }
 
 /// The distance in floating point, from its definition.
-fn distance(values: &[u32], whole: &[f64], order: Order) -> f64 {
+fn distance(values: &[u32], whole: &[f64], order: ValueOrder) -> f64 {
     let n = values.len() as f64;
     let share = |rank: usize| values.iter().filter(|v| **v as usize == rank).count() as f64 / n;
     let differences = (0..whole.len()).map(|rank| share(rank) - whole[rank]);
     match order {
-        Order::Nominal => differences.map(f64::abs).sum::<f64>() / 2.0,
-        Order::Numeric => {
+        ValueOrder::Nominal => differences.map(f64::abs).sum::<f64>() / 2.0,
+        ValueOrder::Numeric => {
             let mut below = 0.0;
             let sums = differences.map(|d| {
                 below += d;
@@ -188,7 +188,7 @@ fn close_buckets_are_close_and_never_of_one_value() {
             .map(|c| *c as f64 / ranks.len() as f64)
             .collect();
         let t = format!("0.{:02}", rng.random_range(1..60));
-        for order in [Order::Nominal, Order::Numeric] {
+        for order in [ValueOrder::Nominal, ValueOrder::Numeric] {
             let buckets = form(&ranks, &closeness(&t, order), 1).unwrap();
             for values in values(&buckets, &ranks) {
                 assert!(values.iter().collect::<HashSet<_>>().len() >= 2);
@@ -203,10 +203,10 @@ fn close_buckets_are_close_and_never_of_one_value() {
 fn two_values_make_small_buckets() {
     // Half and half within 0.2: three members at least, because 1 : 2 is 0.167 off; alone or two alike are 0.5 off.
     let ranks = histogram(&[300, 300]);
-    let buckets = form(&ranks, &closeness("0.2", Order::Nominal), 1).unwrap();
+    let buckets = form(&ranks, &closeness("0.2", ValueOrder::Nominal), 1).unwrap();
     assert_eq!(buckets.len(), 300, "pairs of both are exact");
     let ranks = histogram(&[400, 200]);
-    let buckets = form(&ranks, &closeness("0.2", Order::Nominal), 1).unwrap();
+    let buckets = form(&ranks, &closeness("0.2", ValueOrder::Nominal), 1).unwrap();
     assert_eq!(buckets.len(), 200);
 }
 
@@ -216,7 +216,7 @@ fn boundaries_of_closeness_are_exact() {
     let ranks = histogram(&[3, 3]);
     let closer = |t: Ratio| Rule::Closeness {
         t,
-        order: Order::Nominal,
+        order: ValueOrder::Nominal,
         reference: Some(vec![1, 1].into()),
     };
     let whole = histogram(&[1, 2]);
@@ -233,7 +233,7 @@ fn the_smallest_t_is_named_and_works() {
         order,
         reference: Some(vec![10, 10, 10, 0, 10].into()),
     };
-    for order in [Order::Nominal, Order::Numeric] {
+    for order in [ValueOrder::Nominal, ValueOrder::Numeric] {
         let ranks = histogram(&[5, 3, 1]);
         let refusal = form(&ranks, &rule("0.01".parse().unwrap(), order), 1).unwrap_err();
         let Refusal::Unworkable(Unworkable::Closeness {
@@ -251,7 +251,7 @@ fn the_smallest_t_is_named_and_works() {
         );
         assert!(form(&ranks, &rule(less.unwrap(), order), 1).is_err());
     }
-    let refusal = form(&[4, 4, 4], &closeness("0.2", Order::Nominal), 1).unwrap_err();
+    let refusal = form(&[4, 4, 4], &closeness("0.2", ValueOrder::Nominal), 1).unwrap_err();
     let said = "t = 0.2 is impossible: all secret values are the same, no t works";
     assert_eq!(refusal.to_string(), said);
 }
@@ -296,7 +296,7 @@ fn a_cancelled_run_stops() {
     let cancel = Cancel::default();
     cancel.cancel();
     let ranks = histogram(&[2, 2, 2]);
-    for rule in [diversity(2), closeness("0.01", Order::Nominal)] {
+    for rule in [diversity(2), closeness("0.01", ValueOrder::Nominal)] {
         let owners = (0..6).collect();
         let stopped = bucketize(WHERE, &ranks, owners, &rule, &[1; 32], 1, &cancel);
         assert_eq!(stopped, Err(Refusal::Cancelled));

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::sets::Sets;
-use crate::system::buckets::lgb::people::{Column, Extent};
+use crate::system::buckets::lgb::people::{CodedColumn, Extent};
 
 /// How often a seed is replaced by the member that is farthest from the other one.
 const SEED_ROUNDS: usize = 3;
@@ -206,7 +206,7 @@ impl Part<'_> {
     }
 
     /// The columns with the rank of a member in each.
-    fn ranks(&self, member: usize) -> impl Iterator<Item = (&Column, u32)> + '_ {
+    fn ranks(&self, member: usize) -> impl Iterator<Item = (&CodedColumn, u32)> + '_ {
         let at = self.set.start + member;
         let rank = move |column: usize| self.sets.ranks(column, at..at + 1)[0];
         let columns = self.columns.iter();

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use crate::algorithm::{Cancel, Cancelled};
-use crate::system::buckets::lgb::people::{Column, Seen};
+use crate::system::buckets::lgb::people::{CodedColumn, Seen};
 use crate::table::NULL_CODE;
 
 /// The members with their ranks, in an order in which each set stands together: what looks at a set reads memory from
 /// one end to the other, however large the table is.
 pub(super) struct Sets<'a> {
-    pub columns: Vec<&'a Column>,
+    pub columns: Vec<&'a CodedColumn>,
     members: Vec<u32>,
     /// Per column the rank of each member.
     ranks: Vec<Vec<u32>>,
@@ -28,8 +28,9 @@ pub struct Set {
 }
 
 impl<'a> Sets<'a> {
-    pub fn new(columns: Vec<&'a Column>, members: Vec<u32>) -> Self {
-        let of = |column: &&Column| members.iter().map(|m| column.ranks[*m as usize]).collect();
+    pub fn new(columns: Vec<&'a CodedColumn>, members: Vec<u32>) -> Self {
+        let of =
+            |column: &&CodedColumn| members.iter().map(|m| column.ranks[*m as usize]).collect();
         Self {
             ranks: columns.iter().map(of).collect(),
             columns,

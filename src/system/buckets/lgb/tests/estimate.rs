@@ -98,7 +98,7 @@ pub fn relative_error(estimate: &Estimate, truth: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::super::example::diversity;
-    use super::super::super::{Attribute, bucketize};
+    use super::super::super::{AttributePlace, bucketize};
     use super::*;
     use crate::algorithm::Cancel;
 
@@ -107,7 +107,7 @@ mod tests {
         let ranks: Vec<u32> = (0..8).collect();
         let owners = (0..8).collect();
         let (rule, cancel) = (diversity(2), Cancel::default());
-        let attribute = Attribute::Sensitive(0);
+        let attribute = AttributePlace::Sensitive(0);
         let buckets = bucketize(attribute, &ranks, owners, &rule, &[1; 32], 1, &cancel).unwrap();
         assert_eq!(buckets.len(), 4);
         (buckets, ranks)

@@ -1,4 +1,4 @@
-//! Who keeps those company who cannot go down with the others.
+//! Members that children lend to those who are left behind and are no valid class alone.
 
 use super::split::Child;
 use crate::algorithm::trees::Tree;
@@ -8,7 +8,7 @@ use crate::algorithm::trees::Tree;
 ///
 /// Always fewer than `enough`: so no class can be formed of them alone, and one that is formed with others covers more
 /// than their child.
-pub(super) fn company(
+pub(super) fn borrowed_members(
     trees: &[Tree],
     left: &[u32],
     children: &[Child],
@@ -32,9 +32,9 @@ pub(super) fn company(
         return None;
     }
     candidates.select_nth_unstable(need - 1);
-    let mut company: Vec<u32> = candidates[..need].iter().map(|(_, m)| *m).collect();
-    company.sort_unstable();
-    Some(company)
+    let mut borrowed: Vec<u32> = candidates[..need].iter().map(|(_, m)| *m).collect();
+    borrowed.sort_unstable();
+    Some(borrowed)
 }
 
 /// The smallest node of each column that covers the individuals.
