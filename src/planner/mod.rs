@@ -34,9 +34,8 @@ use crate::pipeline::{
     PseudonymizeExec, ReportExec, ReportNode,
 };
 use crate::publish::{PublishExec, PublishNode};
-use crate::spec::{NullSensitive, Spec};
-use crate::system::buckets::counts_secrets;
-use crate::system::{Form, Layout};
+use crate::spec::Spec;
+use crate::system::{Layout, ProfileColumns, ProfileReads};
 
 #[cfg(test)]
 pub(crate) use errors::EXPRESSIONS;
@@ -159,14 +158,17 @@ fn operators(
     let profiled = match spec.profiles_individuals() {
         true => gathered(tag(again)?)?,
         false => {
-            let columns = profiled_columns(spec, &input)?;
-            let profiled = profiled(spec, again, columns)?;
+            let reads = spec
+                .entry()?
+                .system
+                .profile_reads(spec, records_of(&input))?;
+            let profiled = profiled(spec, again, &reads)?;
             Arc::new(PseudonymizeExec::for_profile(Arc::clone(spec), profiled)?)
         }
     };
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
-    if spec.entry()?.form == Form::Division {
+    if spec.entry()?.system.shows_division_only() {
         let division = DivisionExec::try_new(Arc::clone(spec), layout, profile)?;
         return Ok(Arc::new(division));
     }
@@ -188,30 +190,22 @@ fn operators(
     )?))
 }
 
-/// How many of the input's columns the profile reads, in a pass of its own: the id and the quasi-identifiers; the sensitive
-/// columns, which stand after them, where the form needs to know them or records without them are left out; or all columns,
-/// where secret values decide about that or about the size of blocks.
-fn profiled_columns(spec: &Spec, input: &Arc<dyn ExecutionPlan>) -> Result<usize> {
-    let incomplete = spec.null_sensitive != NullSensitive::Error;
-    let secrets = incomplete && spec.form() == Some(Form::Buckets);
-    Ok(match secrets || counts_secrets(spec, records_of(input))? {
-        true => input.schema().fields().len(),
-        false if incomplete || spec.is_anatomy() => 1 + spec.qi().len() + spec.sensitive().len(),
-        false => 1 + spec.qi().len(),
-    })
-}
-
 /// The first columns of the input.
 fn profiled(
     spec: &Spec,
     input: Arc<dyn ExecutionPlan>,
-    columns: usize,
+    reads: &ProfileReads,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let input = match spec.is_anatomy() {
+    let input = match reads.views {
         true => with_views(input)?,
         false => input,
     };
     let schema = input.schema();
+    let columns = match reads.columns {
+        ProfileColumns::QuasiIdentifiers => 1 + spec.qi().len(),
+        ProfileColumns::Sensitive => 1 + spec.qi().len() + spec.sensitive().len(),
+        ProfileColumns::All => schema.fields().len(),
+    };
     let column = |at: usize| -> (Arc<dyn PhysicalExpr>, String) {
         let name = schema.field(at).name();
         (Arc::new(Column::new(name, at)), name.clone())

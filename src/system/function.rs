@@ -16,7 +16,7 @@ pub struct FunctionEntry {
     /// What it publishes.
     pub form: Form,
     /// How it publishes.
-    pub(super) system: &'static dyn System,
+    pub(crate) system: &'static dyn System,
     /// Who shares a block.
     pub blocks: Blocks,
     /// Individuals per block unless a call says otherwise.
@@ -94,7 +94,9 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anatomize_slppa",
         help: "exact values in sub-tables that only groups link: the (alpha, beta, gamma, delta) model",
         form: Form::Anatomy,
-        system: &Anatomy,
+        system: &Anatomy {
+            division_only: false,
+        },
         blocks: Blocks::Random,
         block: 50_000,
         several_sensitive: false,
@@ -103,7 +105,9 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anatomize_division",
         help: "which quasi-identifiers would share a sub-table of anatomize_slppa, and why",
         form: Form::Division,
-        system: &Anatomy,
+        system: &Anatomy {
+            division_only: true,
+        },
         blocks: Blocks::Random,
         block: 250_000,
         several_sensitive: false,
@@ -112,7 +116,9 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anonymize_kl",
         help: "(k, l)-diversity: sets of sensitive values are generalized until k individuals share them",
         form: Form::Fingerprints,
-        system: &Fingerprints,
+        system: &Fingerprints {
+            combinations: false,
+        },
         blocks: Blocks::Similar,
         block: 100_000,
         several_sensitive: false,
@@ -121,7 +127,7 @@ pub static FUNCTIONS: &[FunctionEntry] = &[
         name: "anonymize_kkm",
         help: "(k, k^m)-anonymity by RMR, a baseline to compare with",
         form: Form::Combinations,
-        system: &Fingerprints,
+        system: &Fingerprints { combinations: true },
         blocks: Blocks::Similar,
         block: 25_000,
         several_sensitive: false,

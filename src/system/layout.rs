@@ -19,27 +19,13 @@ use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::{Expr, cast, lit};
 
-use super::fingerprints::requirement::is_form;
-use super::{Form, SUBTABLE, TIMES};
 use crate::error;
-use crate::spec::{Contradictory, FingerprintRows, GivenDomain, Notation, Output, Secrecy, Spec};
+use crate::spec::{Contradictory, GivenDomain, Notation, Secrecy, Spec};
 use crate::table::Taxonomy;
 use crate::table::coding::{Kind, Ladder, Levels, interval_fields};
 
 /// Name of the published pseudonym column.
 pub const INDIVIDUAL: &str = "individual";
-
-/// Name of the published column of local groups.
-pub(crate) const GROUP: &str = "gid";
-
-/// Name of the published column that counts the individuals behind a bucket's value.
-pub(crate) const COUNT: &str = "individuals";
-
-/// What is added to the name of a column whose values are in buckets.
-pub(crate) const BUCKETIZED: &str = "_bucketized";
-
-/// What is added to the name of a column with the ids of its buckets.
-pub(crate) const BUCKET: &str = "_bid";
 
 /// Bytes of a pseudonym.
 pub(crate) const PSEUDONYM_BYTES: i32 = 16;
@@ -54,14 +40,11 @@ pub(crate) struct Layout {
     qi: Vec<Field>,
     /// The sensitive columns, then the kept ones, then flags of secret values.
     record: Fields,
-    /// Per quasi-identifier whether some of its values are secret.
-    semi_sensitive: Vec<bool>,
-    sensitive: usize,
-    output: Output,
     covers: bool,
     notation: Notation,
-    fingerprint_rows: FingerprintRows,
-    form: Form,
+    /// What rows of blocks say beside the individual.
+    block_columns: Vec<Field>,
+    published: SchemaRef,
 }
 
 impl Layout {
@@ -99,7 +82,8 @@ impl Layout {
         let levels = spec.qi().iter().map(|c| spec.hierarchies().get(c).cloned());
         let levels = levels.collect();
         let record = named(&names, &tagged.fields()[qi_count + 2..]).into();
-        Ok(Self {
+        let system = spec.entry()?.system;
+        let mut layout = Self {
             canonical,
             kinds,
             levels,
@@ -107,16 +91,11 @@ impl Layout {
             record,
             covers: spec.contradictory == Contradictory::Cover,
             notation: spec.notation,
-            fingerprint_rows: spec.fingerprint_rows(),
-            form: spec.entry()?.form,
-            semi_sensitive: spec
-                .qi()
-                .iter()
-                .map(|qi| semi_sensitive.iter().any(|(name, _)| name == qi))
-                .collect(),
-            sensitive: spec.sensitive().len(),
-            output: spec.output(),
-        })
+            block_columns: system.block_columns(),
+            published: Arc::new(Schema::empty()),
+        };
+        layout.published = system.published(spec, &layout);
+        Ok(layout)
     }
 
     /// The schema this layout was read off.
@@ -211,52 +190,27 @@ impl Layout {
             Field::new("__domains", domains, false),
         ];
         fields.extend(rows);
-        if self.form == Form::Anatomy {
-            // How many individuals of the whole table have the same sensitive value.
-            fields.push(Field::new("__whole", DataType::UInt64, false));
-        }
+        fields.extend(self.block_columns.iter().cloned());
         Arc::new(Schema::new(fields))
     }
 
-    /// What is published, in the function's form.
+    /// What is published.
     pub fn published(&self) -> SchemaRef {
-        match self.form {
-            Form::Classes => self.published_classes(self.record.clone()),
-            Form::Fingerprints | Form::Combinations => self.published_classes(self.labels()),
-            Form::Buckets => self.published_buckets(),
-            Form::Anatomy => self.published_anatomy(),
-            Form::Division => published_division(),
-        }
+        Arc::clone(&self.published)
     }
 
-    /// `individual, gid`, each quasi-identifier, followed by its values in buckets and their ids where some are secret,
-    /// then those of the sensitive columns.
-    fn published_buckets(&self) -> SchemaRef {
-        let mut fields = vec![
-            Field::new(INDIVIDUAL, DataType::Utf8, self.output == Output::Detached),
-            Field::new(GROUP, DataType::UInt64, self.output == Output::Detached),
-        ];
-        for (column, field) in self.qi.iter().enumerate() {
-            fields.push(Field::new(field.name(), self.generalized(column), true));
-            if self.semi_sensitive[column] {
-                let exact = match &self.levels[column] {
-                    Some(Levels::Tree(_)) => DataType::Utf8,
-                    _ => field.data_type().clone(),
-                };
-                fields.extend(bucket_fields(field.name(), exact));
-            }
-        }
-        for field in &self.record[..self.sensitive] {
-            fields.extend(bucket_fields(field.name(), field.data_type().clone()));
-        }
-        if self.output == Output::Detached {
-            fields.push(Field::new(COUNT, DataType::UInt64, true));
-        }
-        Arc::new(Schema::new(fields))
+    /// The quasi-identifiers before they are generalized.
+    pub fn qi_fields(&self) -> &[Field] {
+        &self.qi
+    }
+
+    /// The hierarchy of a quasi-identifier, if it has one.
+    pub fn levels(&self, column: usize) -> Option<&Levels> {
+        self.levels[column].as_ref()
     }
 
     /// The type of a generalized quasi-identifier.
-    fn generalized(&self, column: usize) -> DataType {
+    pub fn generalized(&self, column: usize) -> DataType {
         let field = &self.qi[column];
         if self.is_text() || self.levels[column].is_some() {
             return DataType::Utf8;
@@ -267,28 +221,8 @@ impl Layout {
         }
     }
 
-    fn published_anatomy(&self) -> SchemaRef {
-        let mut fields = vec![
-            Field::new(SUBTABLE, DataType::Utf8, false),
-            Field::new(GROUP, DataType::UInt64, false),
-        ];
-        fields.extend(self.qi.iter().cloned());
-        fields.extend(self.record.iter().map(|f| f.as_ref().clone()));
-        fields.push(Field::new(TIMES, DataType::Int64, false));
-        Arc::new(Schema::new(fields))
-    }
-
-    /// Labels in the place of sensitive values.
-    fn labels(&self) -> Fields {
-        let data_type = match self.fingerprint_rows {
-            FingerprintRows::Records => DataType::Utf8,
-            FingerprintRows::Individuals => list_of(&DataType::Utf8),
-        };
-        let label = |field: &Arc<Field>| Field::new(field.name(), data_type.clone(), true);
-        self.record.iter().map(label).collect()
-    }
-
-    fn published_classes(&self, record: Fields) -> SchemaRef {
+    /// The pseudonym, each quasi-identifier as its class shares it, and these columns of records.
+    pub fn of_classes(&self, record: Fields) -> SchemaRef {
         let mut fields = vec![Field::new(INDIVIDUAL, DataType::Utf8, false)];
         for (column, field) in self.qi.iter().enumerate() {
             fields.push(Field::new(field.name(), self.generalized(column), true));
@@ -296,20 +230,6 @@ impl Layout {
         fields.extend(record.iter().map(|f| f.as_ref().clone()));
         Arc::new(Schema::new(fields))
     }
-}
-
-/// What a division is described by.
-fn published_division() -> SchemaRef {
-    Arc::new(Schema::new(vec![
-        Field::new(SUBTABLE, DataType::Utf8, true),
-        Field::new("attribute", DataType::Utf8, false),
-        Field::new("other_attribute", DataType::Utf8, true),
-        Field::new("weight", DataType::Float64, true),
-        Field::new("distinct_values", DataType::Int64, true),
-        Field::new("bins", DataType::Int64, true),
-        Field::new("largest_share", DataType::Float64, true),
-        Field::new("coefficient", DataType::Float64, true),
-    ]))
 }
 
 /// The schema after ids are replaced: order and pseudonym instead of the first column, and leaves of given hierarchies.
@@ -335,20 +255,12 @@ fn fresh(field: &Arc<Field>) -> Field {
     Field::new(field.name(), field.data_type().clone(), true)
 }
 
-/// The columns of values in buckets and of their ids.
-fn bucket_fields(name: &str, exact: DataType) -> [Field; 2] {
-    [
-        Field::new(format!("{name}{BUCKETIZED}"), exact, true),
-        Field::new(format!("{name}{BUCKET}"), DataType::UInt64, true),
-    ]
-}
-
 /// The name of the flags of a semi-sensitive column, on their way.
 pub(crate) fn flag_name(column: &str) -> String {
     format!("__secret_{column}")
 }
 
-fn list_of(value: &DataType) -> DataType {
+pub(super) fn list_of(value: &DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(value.clone(), true)))
 }
 
@@ -463,7 +375,7 @@ pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<
         };
         projection.push(flag.alias(flag_name(name)));
     }
-    check_published_names(spec)?;
+    spec.entry()?.system.check_names(spec)?;
     check_side_roles(spec)?;
     Ok(projection)
 }
@@ -496,32 +408,6 @@ fn flags(
         }
     };
     Ok(coalesce(vec![expr, lit(true)]))
-}
-
-/// No two published columns may have one name.
-fn check_published_names(spec: &Spec) -> Result<()> {
-    if spec.form() != Some(Form::Buckets) {
-        return Ok(());
-    }
-    let secret = spec.semi_sensitive().into_iter().map(|(name, _)| name);
-    let secret = secret.chain(spec.sensitive().iter().map(String::as_str));
-    let mut taken: Vec<String> = secret
-        .flat_map(|name| [BUCKETIZED, BUCKET].map(|suffix| format!("{name}{suffix}")))
-        .collect();
-    taken.push(GROUP.to_owned());
-    if spec.output() == Output::Detached {
-        taken.push(COUNT.to_owned());
-    }
-    match spec.qi().iter().find(|qi| taken.contains(qi)) {
-        Some(qi) => Err(error::argument(
-            spec.function(),
-            "qi",
-            format!(
-                "names column '{qi}', which is the name of another published column; rename it"
-            ),
-        )),
-        None => Ok(()),
-    }
 }
 
 /// A column of the input in the type in which its hierarchy is looked up, and the levels above its values.
@@ -589,7 +475,8 @@ fn check_side_roles(spec: &Spec) -> Result<()> {
     let categorical = spec.categorical().iter().map(|c| ("categorical", c));
     let domain = spec.domains().keys().map(|c| ("domain", c));
     let hierarchy = spec.hierarchies().keys().map(|c| ("hierarchy", c));
-    let labelled = |column: &String| is_form(spec) && spec.sensitive().contains(column);
+    let labels = spec.entry()?.system.labels_sensitive_values();
+    let labelled = |column: &String| labels && spec.sensitive().contains(column);
     for (argument, column) in categorical.chain(domain).chain(hierarchy) {
         let allowed = spec.qi().contains(column) || (argument == "hierarchy" && labelled(column));
         if !allowed {

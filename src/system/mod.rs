@@ -5,30 +5,41 @@ pub(crate) mod buckets;
 pub(crate) mod classes;
 pub(crate) mod fingerprints;
 mod function;
+mod known;
 mod layout;
+pub(crate) mod learn;
 mod spec;
 mod stated;
 pub(crate) mod work;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use datafusion::arrow::datatypes::{Field, SchemaRef};
 use datafusion::common::Result;
 
 pub use anatomy::{ANATOMY_ARGUMENTS, SUBTABLE};
 pub(crate) use anatomy::{GID, NOT_FOR_ANATOMY, TIMES};
-pub(crate) use buckets::{LocalRequirement, SecretAttribute, SecretRule};
+pub(crate) use buckets::{
+    BUCKET, BUCKETIZED, COUNT, GROUP, LocalRequirement, SecretAttribute, SecretRule,
+};
 pub(crate) use classes::column_categories;
 pub(crate) use fingerprints::sensitive_tree;
 pub use function::{Blocks, FUNCTIONS, Form, FunctionEntry};
+pub(crate) use known::Known;
 pub use layout::INDIVIDUAL;
 pub(crate) use layout::{
-    BUCKET, BUCKETIZED, COUNT, GROUP, Layout, PSEUDONYM_BYTES, canonical_projection, check_levels,
-    find_column, flag_name, given_tree, kind_of, tagged_schema,
+    Layout, PSEUDONYM_BYTES, canonical_projection, check_levels, find_column, flag_name,
+    given_tree, kind_of, tagged_schema,
 };
 pub(crate) use stated::{StatedDomain, stated_domains};
 
 use crate::algorithm::ALGORITHMS;
-use crate::spec::{BlockSize, Spec, SystemOptions};
+use crate::error;
+use crate::spec::{BlockSize, NullSensitive, Spec, SystemOptions};
+use crate::table::coding::Kind;
+use learn::{DomainLearner, Learned, LearnedDomains, Learner};
+use work::{BlockWork, WorkContext};
 
 /// What sets one way of publishing apart from the others. Which of its functions is called, a system reads from the spec.
 pub(crate) trait System: Debug + Send + Sync {
@@ -70,4 +81,87 @@ pub(crate) trait System: Debug + Send + Sync {
 
     /// Checks what can be checked without the input.
     fn validate(&self, spec: &Spec) -> Result<()>;
+
+    /// Checks that no two published columns have one name.
+    fn check_names(&self, _spec: &Spec) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether labels out of a hierarchy are published in the place of sensitive values.
+    fn labels_sensitive_values(&self) -> bool {
+        false
+    }
+
+    /// Why so many records without a sensitive value are refused, and what to do about it.
+    fn missing_sensitive(&self, spec: &Spec, records: u64) -> String {
+        missing_values(spec, records)
+    }
+
+    /// What is published.
+    fn published(&self, spec: &Spec, layout: &Layout) -> SchemaRef;
+
+    /// What rows of blocks say beside the individual.
+    fn block_columns(&self) -> Vec<Field> {
+        vec![]
+    }
+
+    /// What is read, in a pass of its own, to learn of the whole table. The number of records is told if it is known.
+    fn profile_reads(&self, spec: &Spec, _records: Option<usize>) -> Result<ProfileReads> {
+        Ok(ProfileReads {
+            columns: match spec.null_sensitive {
+                NullSensitive::Error => ProfileColumns::QuasiIdentifiers,
+                _ => ProfileColumns::Sensitive,
+            },
+            views: false,
+        })
+    }
+
+    /// Learns from one partition, over so many columns.
+    fn learner(
+        &self,
+        spec: &Arc<Spec>,
+        kinds: &[Kind],
+        _columns: usize,
+    ) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(DomainLearner::try_new(spec, kinds, None)?))
+    }
+
+    /// Unites what all partitions learned.
+    fn learned(&self, spec: &Spec, kinds: &[Kind]) -> Box<dyn Learned> {
+        Box::new(LearnedDomains::new(spec, kinds))
+    }
+
+    /// Whether nothing is anonymized: the function shows how the columns would be divided.
+    fn shows_division_only(&self) -> bool {
+        false
+    }
+
+    /// The work on blocks.
+    fn work(&self, context: WorkContext) -> Result<Arc<dyn BlockWork>>;
+}
+
+/// What is read of an input in canonical form to learn of the whole table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProfileReads {
+    pub columns: ProfileColumns,
+    /// Texts as views, where the scan has them: counting them needs no copies.
+    pub views: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProfileColumns {
+    /// The id and the quasi-identifiers.
+    QuasiIdentifiers,
+    /// These, and the sensitive columns.
+    Sensitive,
+    All,
+}
+
+/// What is said of sensitive columns with missing values.
+fn missing_values(spec: &Spec, records: u64) -> String {
+    format!(
+        "sensitive column '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows'",
+        spec.sensitive().join("' or '"),
+        error::count(records, "record")
+    )
 }

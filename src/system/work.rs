@@ -1,4 +1,4 @@
-//! The work on one block, from its individuals to verified rows: one file per [`Form`].
+//! The work on one block, from its individuals to verified rows.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -7,23 +7,17 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::UInt8Type;
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{
-    DataFusionError, Result, exec_datafusion_err, internal_datafusion_err, internal_err,
-};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
 use datafusion::physical_plan::metrics::{
     Count, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics, Time,
 };
 use serde::de::DeserializeOwned;
 
-use super::anatomy::AnatomyWork;
-use super::buckets::BucketWork;
-use super::classes::ClassWork;
-use super::fingerprints::{FingerprintWork, RmrWork};
 use crate::algorithm::{Cancel, Classes};
 use crate::engine::threads::Threads;
 use crate::model::Infeasible;
 use crate::spec::Spec;
-use crate::system::{Form, Layout};
+use crate::system::Layout;
 use crate::table::Block;
 use crate::table::coding::{IndividualArrays, QiArray, own_values};
 
@@ -72,18 +66,6 @@ impl WorkContext {
             self.spec.function()
         )
     }
-}
-
-/// The work for the spec's form.
-pub(crate) fn work(context: WorkContext) -> Result<Arc<dyn BlockWork>> {
-    Ok(match context.spec.entry()?.form {
-        Form::Classes => Arc::new(ClassWork::try_new(context)?),
-        Form::Buckets => Arc::new(BucketWork::try_new(context)?),
-        Form::Anatomy => Arc::new(AnatomyWork::try_new(context)?),
-        Form::Division => return internal_err!("a division has no blocks"),
-        Form::Fingerprints => Arc::new(FingerprintWork::try_new(context)?),
-        Form::Combinations => Arc::new(RmrWork::try_new(context)?),
-    })
 }
 
 pub(crate) struct BlockMetrics {

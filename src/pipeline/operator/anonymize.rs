@@ -29,7 +29,7 @@ use crate::engine::{
 };
 use crate::spec::{BlockSize, Spec};
 use crate::system::Layout;
-use crate::system::work::{self, BlockMetrics};
+use crate::system::work::{BlockMetrics, WorkContext};
 
 /// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
 ///
@@ -171,7 +171,7 @@ impl ExecutionPlan for AnonymizeExec {
         let outcome = Arc::clone(&self.outcome);
         let schema = self.schema();
         let cancel = Arc::new(Cancel::default());
-        let work = work::work(work::WorkContext {
+        let work = self.spec.entry()?.system.work(WorkContext {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
             metrics: BlockMetrics::new(&self.metrics, partition),

@@ -28,13 +28,12 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::known::Known;
 use crate::engine::{
     BlockPartitioning, ascending, ascending_by, column, only_child, properties, show,
 };
 use crate::error;
 use crate::spec::{Choice, Contradictory, NullSensitive, Spec};
-use crate::system::{Form, Layout, PSEUDONYM_BYTES, column_categories};
+use crate::system::{Known, Layout, PSEUDONYM_BYTES, column_categories};
 use crate::table::coding::{ColumnCategories, rows};
 
 /// Gathers the records of each individual into one row, and each distinct record once.
@@ -623,37 +622,13 @@ impl Gatherer {
             ));
         }
         let nulls = self.counts.null_sensitive.value() as u64;
-        if nulls > 0
-            && self.spec.null_sensitive == NullSensitive::Error
-            && self.spec.form() == Some(Form::Buckets)
-        {
-            let semi = self.spec.semi_sensitive();
-            let semi = semi.iter().map(|(name, _)| *name);
-            let columns = self.spec.sensitive().iter().map(String::as_str).chain(semi);
-            return Err(error::data(
-                function,
-                format!(
-                    "a secret value of '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows'",
-                    columns.collect::<Vec<_>>().join("' or '"),
-                    error::count(nulls, "record")
-                ),
-            ));
-        }
         if nulls > 0 && self.spec.null_sensitive == NullSensitive::Error {
-            let publish = match self.spec.form() {
-                Some(Form::Classes) => {
-                    ", or publish them without counting them as a value with 'conservative'"
-                }
-                _ => "",
-            };
-            return Err(error::data(
-                function,
-                format!(
-                    "sensitive column '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows'{publish}",
-                    self.spec.sensitive().join("' or '"),
-                    error::count(nulls, "record")
-                ),
-            ));
+            let reason = self
+                .spec
+                .entry()?
+                .system
+                .missing_sensitive(&self.spec, nulls);
+            return Err(error::data(function, reason));
         }
         Ok(())
     }

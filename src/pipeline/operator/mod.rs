@@ -24,7 +24,6 @@ mod classes;
 mod cover;
 mod division;
 mod individuals;
-mod known;
 mod loss;
 mod mask_errors;
 mod outcome;

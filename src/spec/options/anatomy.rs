@@ -34,6 +34,11 @@ impl Spec {
         }
     }
 
+    /// Whether this is a spec for one of the anatomizing functions.
+    pub(crate) fn is_anatomy(&self) -> bool {
+        matches!(self.options, SystemOptions::Anatomy(_))
+    }
+
     /// The spec that shows the division of an anatomized release instead of making the release.
     pub(crate) fn of_division(&self) -> Self {
         Self {

@@ -2,20 +2,13 @@
 
 use datafusion::common::{DataFusionError, Result};
 
+use super::schema::{GID, SUBTABLE, TIMES};
 use crate::error;
 use crate::model::Ratio;
 use crate::spec::{BlockSize, CATEGORIES, Contradictory, Notation, NullSensitive, Spec};
 use crate::system::anatomy::slppa::{
     AnatomyRequest, Division, DivisionError, GroupBounds, Method, SubTables,
 };
-use crate::system::{Form, layout};
-
-/// The column that names the table of each row of an anatomized release.
-pub const SUBTABLE: &str = "subtable";
-/// The id of a group.
-pub(crate) const GID: &str = layout::GROUP;
-/// How many individuals show a row's values.
-pub(crate) const TIMES: &str = "count";
 
 /// Arguments of the anatomizing functions beside those that all anonymizing functions take, with a line of help.
 pub static ANATOMY_ARGUMENTS: &[(&str, &str)] = &[
@@ -92,16 +85,10 @@ const TABLES: usize = 3;
 pub(super) const SIMILAR_BLOCK: u64 = 250_000;
 
 impl Spec {
-    /// Whether this is a spec for one of the anatomizing functions.
-    pub(crate) fn is_anatomy(&self) -> bool {
-        matches!(self.form(), Some(Form::Anatomy | Form::Division))
-    }
-
     /// Whether groups are of similar individuals, who are the more similar the more there are to choose from.
     pub(super) fn divides_similar(&self) -> bool {
         let method = self.parameter("method").and_then(Method::find);
-        self.form() == Some(Form::Anatomy)
-            && matches!(method, Some(Method::SlppaSimilar | Method::Slicing))
+        matches!(method, Some(Method::SlppaSimilar | Method::Slicing))
     }
 
     /// What an anatomizing function is asked for.
@@ -136,8 +123,8 @@ impl Spec {
 
     /// The bounds; each method has its own, and none of them is left out by accident.
     fn bounds(&self, method: Method) -> Result<GroupBounds> {
-        let required: &[&str] = match (method, self.entry()?.form) {
-            (_, Form::Division) => &[],
+        let required: &[&str] = match (method, self.entry()?.system.shows_division_only()) {
+            (_, true) => &[],
             (Method::Slppa | Method::SlppaSimilar, _) => &["alpha", "beta", "gamma", "delta"],
             (Method::Asn, _) => &["beta", "gamma"],
             (Method::Slicing, _) => &["beta"],

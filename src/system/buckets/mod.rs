@@ -3,17 +3,28 @@
 mod group_rows;
 pub(crate) mod lgb;
 mod requirement;
+mod schema;
 mod secret_counts;
 mod work;
 
 pub(crate) use requirement::{LocalRequirement, SecretAttribute, SecretRule};
-pub(crate) use secret_counts::{SecretCounts, counts_secrets};
-pub(crate) use work::{BucketWork, checked_rule};
+pub(crate) use schema::{BUCKET, BUCKETIZED, COUNT, GROUP};
+pub(in crate::system) use secret_counts::SecretCounts;
+pub(crate) use work::checked_rule;
 
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 
-use super::System;
-use crate::spec::{BlockSize, BucketOptions, Choice, Spec, SystemOptions};
+use self::secret_counts::counts_secrets;
+use self::work::BucketWork;
+use super::learn::{DomainLearner, Learner};
+use super::work::{BlockWork, WorkContext};
+use super::{Layout, ProfileColumns, ProfileReads, System};
+use crate::error;
+use crate::spec::{BlockSize, BucketOptions, Choice, NullSensitive, Spec, SystemOptions};
+use crate::table::coding::Kind;
 
 #[derive(Debug)]
 pub(in crate::system) struct Buckets;
@@ -54,5 +65,51 @@ impl System for Buckets {
 
     fn validate(&self, spec: &Spec) -> Result<()> {
         spec.validate_local()
+    }
+
+    fn check_names(&self, spec: &Spec) -> Result<()> {
+        schema::check_names(spec)
+    }
+
+    fn missing_sensitive(&self, spec: &Spec, records: u64) -> String {
+        let semi = spec.semi_sensitive();
+        let semi = semi.iter().map(|(name, _)| *name);
+        let columns = spec.sensitive().iter().map(String::as_str).chain(semi);
+        format!(
+            "a secret value of '{}' is NULL in at least {}; leave them out with null_sensitive => 'drop_rows'",
+            columns.collect::<Vec<_>>().join("' or '"),
+            error::count(records, "record")
+        )
+    }
+
+    fn published(&self, spec: &Spec, layout: &Layout) -> SchemaRef {
+        schema::published(spec, layout)
+    }
+
+    /// All columns where secret values decide who is left out, or how large blocks are.
+    fn profile_reads(&self, spec: &Spec, records: Option<usize>) -> Result<ProfileReads> {
+        let incomplete = spec.null_sensitive != NullSensitive::Error;
+        Ok(ProfileReads {
+            columns: match incomplete || counts_secrets(spec, records)? {
+                true => ProfileColumns::All,
+                false => ProfileColumns::QuasiIdentifiers,
+            },
+            views: false,
+        })
+    }
+
+    fn learner(
+        &self,
+        spec: &Arc<Spec>,
+        kinds: &[Kind],
+        columns: usize,
+    ) -> Result<Box<dyn Learner>> {
+        let counts = columns > 2 + kinds.len() && counts_secrets(spec, None)?;
+        let secrets = counts.then(|| SecretCounts::new(spec)).transpose()?;
+        Ok(Box::new(DomainLearner::try_new(spec, kinds, secrets)?))
+    }
+
+    fn work(&self, context: WorkContext) -> Result<Arc<dyn BlockWork>> {
+        Ok(Arc::new(BucketWork::try_new(context)?))
     }
 }

@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use super::lgb::Frequent;
 use crate::spec::{BlockSize, Spec};
-use crate::system::{Form, SecretRule};
+use crate::system::SecretRule;
 use crate::table::coding::rows;
 
 /// Counts of the secret values of each attribute, in the order of the requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SecretCounts(Vec<Frequent>);
+pub(in crate::system) struct SecretCounts(Vec<Frequent>);
 
 /// Whether the profile must know secret values: the table may have several blocks, and nobody said how large they are.
-pub(crate) fn counts_secrets(spec: &Spec, records: Option<usize>) -> Result<bool> {
+pub(super) fn counts_secrets(spec: &Spec, records: Option<usize>) -> Result<bool> {
     let BlockSize::Individuals(block) = spec.block() else {
         return Ok(false);
     };
     let several = records.is_none_or(|records| records as u64 > block);
     // Values that are made alike are more frequent than they look.
     let as_they_are = !spec.block_is_given() && !spec.normalize;
-    Ok(spec.entry()?.form == Form::Buckets && several && as_they_are)
+    Ok(several && as_they_are)
 }
 
 impl SecretCounts {

@@ -4,11 +4,15 @@ pub(in crate::system) mod categories;
 mod work;
 
 pub(crate) use categories::column_categories;
-pub(crate) use work::ClassWork;
 
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 
-use super::System;
+use self::work::ClassWork;
+use super::work::{BlockWork, WorkContext};
+use super::{Layout, System, missing_values};
 use crate::algorithm::ALGORITHMS;
 use crate::spec::{BlockSize, ClassOptions, Spec, SystemOptions};
 
@@ -35,5 +39,18 @@ impl System for Classes {
 
     fn validate(&self, spec: &Spec) -> Result<()> {
         spec.validate_classes()
+    }
+
+    fn missing_sensitive(&self, spec: &Spec, records: u64) -> String {
+        missing_values(spec, records)
+            + ", or publish them without counting them as a value with 'conservative'"
+    }
+
+    fn published(&self, _: &Spec, layout: &Layout) -> SchemaRef {
+        layout.of_classes(layout.record_fields().clone())
+    }
+
+    fn work(&self, context: WorkContext) -> Result<Arc<dyn BlockWork>> {
+        Ok(Arc::new(ClassWork::try_new(context)?))
     }
 }

@@ -6,17 +6,25 @@ pub(crate) mod sets;
 mod work;
 
 pub(crate) use requirement::sensitive_tree;
-pub(crate) use rmr_work::RmrWork;
-pub(crate) use work::FingerprintWork;
 
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::Result;
 
-use super::{Form, System};
+use self::rmr_work::RmrWork;
+use self::work::FingerprintWork;
+use super::layout::list_of;
+use super::work::{BlockWork, WorkContext};
+use super::{Layout, System};
 use crate::algorithm::ALGORITHMS;
-use crate::spec::{BlockSize, FingerprintOptions, Spec, SystemOptions};
+use crate::spec::{BlockSize, FingerprintOptions, FingerprintRows, Spec, SystemOptions};
 
 #[derive(Debug)]
-pub(in crate::system) struct Fingerprints;
+pub(in crate::system) struct Fingerprints {
+    /// Whether any few labels of an individual are shared, instead of all of them.
+    pub combinations: bool,
+}
 
 impl System for Fingerprints {
     fn options(&self) -> SystemOptions {
@@ -30,15 +38,35 @@ impl System for Fingerprints {
         }
     }
 
-    fn default_algorithm(&self, spec: &Spec) -> &'static str {
-        match spec.form() {
-            Some(Form::Combinations) => "best_cut",
-            _ => ALGORITHMS[0].name,
+    fn default_algorithm(&self, _: &Spec) -> &'static str {
+        match self.combinations {
+            true => "best_cut",
+            false => ALGORITHMS[0].name,
         }
     }
 
     fn validate(&self, spec: &Spec) -> Result<()> {
         spec.validate_classes()?;
         requirement::check(spec)
+    }
+
+    fn labels_sensitive_values(&self) -> bool {
+        true
+    }
+
+    fn published(&self, spec: &Spec, layout: &Layout) -> SchemaRef {
+        let data_type = match spec.fingerprint_rows() {
+            FingerprintRows::Records => DataType::Utf8,
+            FingerprintRows::Individuals => list_of(&DataType::Utf8),
+        };
+        let label = |field: &Arc<Field>| Field::new(field.name(), data_type.clone(), true);
+        layout.of_classes(layout.record_fields().iter().map(label).collect())
+    }
+
+    fn work(&self, context: WorkContext) -> Result<Arc<dyn BlockWork>> {
+        Ok(match self.combinations {
+            true => Arc::new(RmrWork::try_new(context)?),
+            false => Arc::new(FingerprintWork::try_new(context)?),
+        })
     }
 }

@@ -6,7 +6,6 @@ use datafusion::common::Result;
 
 use crate::error;
 use crate::spec::{BlockSize, NullSensitive, Spec};
-use crate::system::Form;
 use crate::table::Taxonomy;
 use crate::table::coding::Levels;
 
@@ -18,19 +17,11 @@ pub(crate) fn sensitive_tree(spec: &Spec) -> Option<&Arc<Taxonomy>> {
 /// Whether two classes with the same published values may not form a third, so that no two blocks may publish the same:
 /// shares of values are not closed under union (docs/theory/papers.md M1).
 pub(super) fn needs_whole_table(spec: &Spec) -> bool {
-    is_form(spec) && spec.parameter("value_l").is_some()
+    spec.parameter("value_l").is_some()
 }
 
-pub(in crate::system) fn is_form(spec: &Spec) -> bool {
-    let form = spec.entry().map(|entry| entry.form);
-    matches!(form, Ok(Form::Fingerprints | Form::Combinations))
-}
-
-/// Checks what only this form asks for.
+/// Checks what only this system asks for.
 pub(super) fn check(spec: &Spec) -> Result<()> {
-    if !is_form(spec) {
-        return Ok(());
-    }
     let refuse =
         |argument: &str, message: &str| Err(error::argument(spec.function(), argument, message));
     if spec.is_refused("keep") {

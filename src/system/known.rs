@@ -5,7 +5,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use crate::spec::Spec;
 
 /// The columns of tagged records in which a value may be missing.
-pub(super) struct Known<'a> {
+pub(crate) struct Known<'a> {
     sensitive: &'a [ArrayRef],
     /// Quasi-identifiers some values of which are secret, with their flags.
     secret: Vec<(&'a ArrayRef, &'a BooleanArray)>,
