@@ -1,15 +1,15 @@
 //! The independent checker: reads what is published and re-derives the privacy requirement from it.
 //!
-//! An algorithm is never its own judge. This module sees published quasi-identifier values, the pseudonym
-//! column and the sensitive column, and nothing else: equivalence classes are found again by grouping on
-//! published values, never by an internal group id. Every decision is integer arithmetic on the definitions
-//! of Wang, Du, Luo and Li 2018, Definitions 2.3, 3.3 and 3.4. No code is shared with the code that
-//! forms classes; an error made there cannot repeat itself here.
+//! An algorithm is never its own judge. [`Asked`] is the call as it was written: names and texts that nobody has parsed.
+//! [`Requirement::read`] reads them here a second time, and [`Verifier`] checks the published columns against it: each
+//! block in memory before a row of it is emitted, and the written files again before a release becomes visible. Classes,
+//! groups and buckets are found again by grouping on published values, never by an internal number. Every decision is
+//! integer arithmetic on the definitions of the papers. No code is shared with the code that forms classes.
 //!
 //! ```text
-//!   published columns ──► Published ──► verify(requirement) ──► Attained   counts of what holds
-//!                         classes,                       └────► Violation  counts of what does not
-//!                         individuals, fingerprints
+//!   words of the call ──► Asked ──► Requirement ┐
+//!                                               ├─► Verifier ──► Verified, or Refused with counts of what does not hold
+//!   published columns ──► ShownClasses, ShownLabels, ShownBuckets, ShownTables
 //! ```
 //!
 //! Three things hold whatever the requirement: no pseudonym is NULL, an individual shows one tuple of
@@ -21,21 +21,24 @@
 //! individual in a reasoning set, so an individual with such a record adds nothing to EIR l-diversity.
 
 pub(crate) mod anatomy;
+mod asked;
 pub(crate) mod buckets;
 pub(crate) mod classes;
 mod codes;
 pub(crate) mod fingerprints;
 mod ratio;
 mod spelling;
+mod verifier;
 
 pub(crate) use codes::invalid;
 
 pub use anatomy::{
     AnatomyAttained, AnatomyBounds, AnatomyTable, ShownTables, rows_out_of_order, verify_anatomy,
 };
+pub(crate) use asked::{Asked, BucketRequirement};
 pub use buckets::{
     BucketRule, BucketTable, LocalColumn, ShownBuckets, flags_absent, largest_distance,
-    verify_groups, verify_local,
+    verify_local,
 };
 pub use classes::{
     Answer, Class, ClassRequirement, Listed, Minimum, SensitiveColumn, SensitiveTable, Sensitivity,
@@ -47,4 +50,6 @@ pub use fingerprints::{
     verify_combinations, verify_fingerprints,
 };
 pub use ratio::Ratio;
-pub use spelling::one_spelling;
+pub use verifier::{
+    Categories, Extent, References, Refused, ShownPeople, ShownRows, Verified, Verifier,
+};

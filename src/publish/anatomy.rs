@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::common::{Result, internal_datafusion_err};
 
@@ -11,68 +11,75 @@ use super::manifest::Measure;
 use super::measuring::{Measuring, OTHER_RELEASES, not_protected, quoted_name};
 use super::parts::verify_parts;
 use super::tables::{ReleaseTables, sensitive};
-use super::twin::{column, columns, failed};
-use crate::check::{self, AnatomyAttained, AnatomyBounds, AnatomyTable, ShownTables};
+use super::verification::{FileVerifier, column, columns, failed, refused};
+use crate::check::{self, AnatomyAttained, AnatomyTable, ShownTables, Verifier};
 use crate::spec::Spec;
 use crate::system::{GID, SUBTABLE, TIMES};
 
-/// The verifier's own reading of what is asked for.
-#[derive(Debug, Clone)]
-pub(super) struct AnatomyTwin {
-    bounds: AnatomyBounds,
-    qi: Vec<String>,
-    /// The places of each sub-table's columns among the quasi-identifiers.
-    division: Vec<Vec<usize>>,
-    sensitive: String,
+/// Verifies all groups, some at a time, against the shares of the whole release.
+pub(super) async fn verify_sub_tables(
+    files: &FileVerifier,
+    measuring: &Measuring,
+) -> Result<Vec<Measure>> {
+    let [sensitive] = files.asked.sensitive.as_slice() else {
+        return Err(failed(&"there is no sensitive column"));
+    };
+    let name = quoted_name(sensitive);
+    let whole = format!(
+        "SELECT {name}, sum({TIMES}) FROM published WHERE {SUBTABLE} = 'sa' GROUP BY {name}"
+    );
+    let whole = measuring.query(&whole).await?;
+    let schema = whole.first().map(RecordBatch::schema);
+    let schema = schema.ok_or_else(|| failed(&"there are no sensitive values"))?;
+    let groups = GroupReader {
+        verifier: Arc::clone(&files.verifier),
+        qi: files.asked.qi.clone(),
+        division: places(files)?,
+        sensitive: sensitive.clone(),
+        whole: concat_batches(&schema, &whole)?,
+    };
+    let verify = move |rows: RecordBatch| groups.verify(&rows);
+    let sql = format!("SELECT {GID} AS of_group, * FROM published ORDER BY of_group");
+    let attained = verify_parts(measuring, &sql, false, Arc::new(verify)).await?;
+    let attained = attained.into_iter().reduce(AnatomyAttained::and);
+    let attained = attained.ok_or_else(|| failed(&"there are no groups"))?;
+    Ok(measures(&attained))
 }
 
-impl AnatomyTwin {
-    /// `None` if a bound cannot be read.
-    pub fn of(spec: &Spec, division: &[Vec<String>]) -> Option<Self> {
-        let place = |name: &String| spec.qi().iter().position(|qi| qi == name);
-        let places = |own: &Vec<String>| own.iter().map(place).collect::<Option<Vec<_>>>();
-        Some(Self {
-            bounds: AnatomyBounds::read(|name| spec.parameter(name))?,
-            qi: spec.qi().to_vec(),
-            division: division.iter().map(places).collect::<Option<_>>()?,
-            sensitive: spec.sensitive().first()?.clone(),
-        })
-    }
+/// The places of each sub-table's columns among the quasi-identifiers.
+fn places(files: &FileVerifier) -> Result<Vec<Vec<usize>>> {
+    let place = |name: &String| files.asked.qi.iter().position(|qi| qi == name);
+    let places = |own: &Vec<String>| own.iter().map(place).collect::<Option<Vec<_>>>();
+    let division = files.division.iter().map(places).collect::<Option<_>>();
+    division.ok_or_else(|| failed(&"a sub-table has a column that is no quasi-identifier"))
+}
 
-    /// Verifies all groups, some at a time, against the shares of the whole release.
-    pub async fn verify(&self, measuring: &Measuring) -> Result<Vec<Measure>> {
-        let sensitive = quoted_name(&self.sensitive);
-        let whole = format!(
-            "SELECT {sensitive}, sum({TIMES}) FROM published WHERE {SUBTABLE} = 'sa' GROUP BY {sensitive}"
-        );
-        let whole = measuring.query(&whole).await?;
-        let schema = whole.first().map(RecordBatch::schema);
-        let schema = schema.ok_or_else(|| failed(&"there are no sensitive values"))?;
-        let whole = concat_batches(&schema, &whole)?;
-        let twin = self.clone();
-        let verify = move |rows: RecordBatch| twin.verify_groups(&rows, whole.columns());
-        let sql = format!("SELECT {GID} AS of_group, * FROM published ORDER BY of_group");
-        let attained = verify_parts(measuring, &sql, false, Arc::new(verify)).await?;
-        let attained = attained.into_iter().reduce(AnatomyAttained::and);
-        let attained = attained.ok_or_else(|| failed(&"there are no groups"))?;
-        Ok(measures(&attained))
-    }
+/// Reads groups out of rows of all tables.
+struct GroupReader {
+    verifier: Arc<Verifier>,
+    qi: Vec<String>,
+    division: Vec<Vec<usize>>,
+    sensitive: String,
+    /// Sensitive values and how many individuals of the release have each.
+    whole: RecordBatch,
+}
 
-    fn verify_groups(&self, rows: &RecordBatch, whole: &[ArrayRef]) -> Result<AnatomyAttained> {
+impl GroupReader {
+    fn verify(&self, rows: &RecordBatch) -> Result<AnatomyAttained> {
         let (gid, count) = (column(rows, GID)?, column(rows, TIMES)?);
         let table = AnatomyTable {
             gid: &gid,
             columns: &columns(rows, &self.qi)?,
             count: &count,
         };
-        let [values, counts] = whole else {
+        let [values, counts] = self.whole.columns() else {
             return Err(internal_datafusion_err!("publish: a column is missing"));
         };
         let (subtable, sensitive) = (column(rows, SUBTABLE)?, column(rows, &self.sensitive)?);
         let whole = Some((values, counts));
-        let anatomy =
+        let shown =
             ShownTables::from_long_form(&subtable, table, &self.division, &sensitive, whole)?;
-        check::verify_anatomy(&anatomy, &self.bounds).map_err(|violation| failed(&violation))
+        self.verifier.check_tables(&shown).map_err(refused)
     }
 }
 

@@ -11,116 +11,77 @@ use super::comparison::differences;
 use super::manifest::Measure;
 use super::measuring::{Measuring, quoted_name};
 use super::parts::verify_parts;
-use super::twin::{column, columns, failed};
-use crate::check::{self, BucketRule, BucketTable, LocalColumn, ShownBuckets};
+use super::verification::{FileVerifier, column, columns, failed, refused};
+use crate::check::{BucketRequirement, BucketTable, LocalColumn, ShownPeople, Verifier};
 use crate::spec::{Output, Spec};
-use crate::system::buckets::checked_rule;
-use crate::system::{BUCKET, BUCKETIZED, COUNT, INDIVIDUAL, Layout, flag_name};
+use crate::system::{BUCKET, BUCKETIZED, COUNT, INDIVIDUAL, flag_name};
 
-/// The verifier's own reading of what is asked for.
-#[derive(Debug)]
-pub(super) struct LocalTwin {
-    k: usize,
-    /// Quasi-identifiers that nobody keeps secret.
-    plain: Vec<String>,
-    attributes: Vec<Attribute>,
-    detached: bool,
-    /// Whether spellings of one sensitive value count as one.
-    normalize: bool,
+/// Verifies whole local groups, whatever their buckets hold.
+pub(super) fn verify_groups(verifier: &Verifier, rows: &RecordBatch) -> Result<()> {
+    let requirement = requirement(verifier)?;
+    let mut attributes = vec![];
+    for attribute in &requirement.attributes {
+        let bucket = column(rows, &(attribute.name.clone() + BUCKET))?;
+        attributes.push(LocalColumn {
+            value: match attribute.semi_sensitive {
+                true => column(rows, &attribute.name)?,
+                false => Arc::clone(&bucket),
+            },
+            bucket,
+            table: None,
+        });
+    }
+    let people = ShownPeople {
+        individual: column(rows, INDIVIDUAL)?,
+        plain: columns(rows, &requirement.plain)?,
+        attributes,
+    };
+    verifier.check_groups(&people).map_err(refused)
 }
 
-/// A column with secret values.
-#[derive(Debug)]
-struct Attribute {
-    name: String,
-    /// Whether it is a quasi-identifier, which others show.
-    shown: bool,
-    rule: BucketRule,
+/// Verifies the buckets of every attribute, and measures what they attain.
+pub(super) async fn verify_all_buckets(
+    files: &FileVerifier,
+    measuring: &Measuring,
+) -> Result<Vec<Measure>> {
+    for (place, attribute) in requirement(&files.verifier)?.attributes.iter().enumerate() {
+        let name = |suffix: &str| quoted_name(&(attribute.name.clone() + suffix));
+        let (bid, value) = (name(BUCKET), name(BUCKETIZED));
+        let shown = match attribute.semi_sensitive {
+            true => format!("{} IS NOT NULL", quoted_name(&attribute.name)),
+            false => "false".to_owned(),
+        };
+        let times = match files.detached {
+            true => COUNT,
+            false => "1",
+        };
+        let sql = format!(
+            "SELECT {bid} AS bid, {value} AS value, {times} AS times, {INDIVIDUAL} AS who, {shown} AS shown \
+             FROM published WHERE {bid} IS NOT NULL OR {value} IS NOT NULL ORDER BY bid"
+        );
+        // How near a bucket is to all of them can be told of all of them only.
+        let whole = attribute.is_of_whole_table();
+        let (verifier, detached) = (Arc::clone(&files.verifier), files.detached);
+        let verify = move |rows: RecordBatch| verify_buckets(&verifier, place, &rows, detached);
+        verify_parts(measuring, &sql, whole, Arc::new(verify)).await?;
+    }
+    measuring.audit_buckets().await
 }
 
-impl LocalTwin {
-    pub fn of(spec: &Spec, layout: &Layout) -> Result<Self> {
-        let requirement = spec.local_requirement()?;
-        let mut attributes = vec![];
-        for attribute in &requirement.attributes {
-            attributes.push(Attribute {
-                name: attribute.name.clone(),
-                shown: attribute.qi.is_some(),
-                rule: checked_rule(layout, attribute)?,
-            });
-        }
-        let secret = |qi: &&String| attributes.iter().all(|a| a.name != **qi);
-        Ok(Self {
-            k: requirement.k,
-            plain: spec.qi().iter().filter(secret).cloned().collect(),
-            attributes,
-            detached: spec.output() == Output::Detached,
-            normalize: spec.normalize,
-        })
-    }
-
-    /// Verifies whole local groups, whatever their buckets hold.
-    pub fn verify_groups(&self, rows: &RecordBatch) -> Result<()> {
-        let (mut semi_sensitive, mut sensitive) = (vec![], vec![]);
-        for attribute in &self.attributes {
-            let bucket = column(rows, &(attribute.name.clone() + BUCKET))?;
-            let (kind, value) = match attribute.shown {
-                true => (&mut semi_sensitive, column(rows, &attribute.name)?),
-                false => (&mut sensitive, Arc::clone(&bucket)),
-            };
-            kind.push(LocalColumn {
-                value,
-                bucket,
-                table: None,
-            });
-        }
-        let individual = column(rows, INDIVIDUAL)?;
-        let plain = columns(rows, &self.plain)?;
-        let release = ShownBuckets::try_new(&individual, &plain, &semi_sensitive, &sensitive)?;
-        check::verify_groups(&release, self.k).map_err(|violation| failed(&violation))
-    }
-
-    /// Verifies the buckets of every attribute, and measures what they attain.
-    pub async fn verify_buckets(&self, measuring: &Measuring) -> Result<Vec<Measure>> {
-        for attribute in &self.attributes {
-            let name = |suffix: &str| quoted_name(&(attribute.name.clone() + suffix));
-            let (bid, value) = (name(BUCKET), name(BUCKETIZED));
-            let shown = match attribute.shown {
-                true => format!("{} IS NOT NULL", quoted_name(&attribute.name)),
-                false => "false".to_owned(),
-            };
-            let times = match self.detached {
-                true => COUNT,
-                false => "1",
-            };
-            let sql = format!(
-                "SELECT {bid} AS bid, {value} AS value, {times} AS times, {INDIVIDUAL} AS who, {shown} AS shown \
-                 FROM published WHERE {bid} IS NOT NULL OR {value} IS NOT NULL ORDER BY bid"
-            );
-            // How near a bucket is to all of them can be told of all of them only.
-            let whole = matches!(attribute.rule, BucketRule::Closeness { .. });
-            let (rule, detached) = (attribute.rule, self.detached);
-            let one_spelling = self.normalize;
-            let verify = move |rows: RecordBatch| verify_part(&rows, rule, detached, one_spelling);
-            verify_parts(measuring, &sql, whole, Arc::new(verify)).await?;
-        }
-        measuring.audit_buckets().await
-    }
+fn requirement(verifier: &Verifier) -> Result<&BucketRequirement> {
+    let requirement = verifier.buckets();
+    requirement.ok_or_else(|| failed(&"it has no buckets"))
 }
 
 /// Verifies whole buckets of one attribute: rows of members, rows of values, or rows that are both.
-fn verify_part(
+fn verify_buckets(
+    verifier: &Verifier,
+    attribute: usize,
     rows: &RecordBatch,
-    rule: BucketRule,
     detached: bool,
-    one_spelling: bool,
 ) -> Result<()> {
     let [bid, value, times, who, shown] = rows.columns() else {
         return Err(failed(&"a column is missing"));
-    };
-    let value = match one_spelling {
-        true => &check::one_spelling(value)?,
-        false => value,
     };
     let members = is_not_null(who)?;
     let values = match detached {
@@ -144,9 +105,8 @@ fn verify_part(
         }),
     };
     let who = filter(who, &members)?;
-    let release = ShownBuckets::try_new(&who, &[], &[], &[member])?;
-    check::verify_local(&release, 1, &[rule]).map_err(|violation| failed(&violation))?;
-    Ok(())
+    let checked = verifier.check_buckets(attribute, &who, member);
+    checked.map_err(refused)
 }
 
 /// Individuals whose secrets are not treated as they wish, and values in buckets that are not those of their members.

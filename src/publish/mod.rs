@@ -32,8 +32,8 @@ mod run;
 mod sources;
 mod subject;
 mod tables;
-mod twin;
 mod unfinished;
+mod verification;
 mod writer;
 
 pub use exec::PublishExec;

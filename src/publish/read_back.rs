@@ -64,8 +64,8 @@ pub(super) async fn check(
         entries.push(entry);
         seen = now;
     }
-    if let Some(twin) = &table.twin {
-        twin.verify_whole(&seen.tally)?;
+    if let Some(verifier) = &table.verifier {
+        verifier.verify_whole(&seen.tally)?;
     }
     Ok(entries)
 }
@@ -124,8 +124,8 @@ fn verify(
         let rows = concat_batches(&table.schema, &batches)?;
         records += rows.num_rows() as u64;
         seen.last = in_order(file, table, &rows, seen.last.take())?;
-        if let Some(twin) = &table.twin {
-            twin.verify(&rows, &mut seen.tally)?;
+        if let Some(verifier) = &table.verifier {
+            verifier.verify(&rows, &mut seen.tally)?;
         }
     }
     grow(0)?;

@@ -288,7 +288,7 @@ impl Work<'_> {
         let original = original(spec, input.clone())?;
         let measuring =
             Measuring::try_new(self.state, spec, self.place, &tables, &files, original).await?;
-        let mut audit = match tables.twin.verify_tables(&measuring).await? {
+        let mut audit = match tables.verifier.verify_tables(&measuring).await? {
             Some(measured) => measured,
             None => measuring.audit(population).await?,
         };
@@ -496,5 +496,7 @@ fn roles(spec: &Spec) -> Roles {
     }
 }
 
+#[cfg(test)]
+mod mutants;
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, ident, lit, when,
 };
 
-use super::twin::Twin;
+use super::verification::FileVerifier;
 use super::writer::fresh;
 use crate::spec::{Output, Spec};
 use crate::system::{
@@ -42,7 +42,7 @@ pub(super) struct ReleaseTable {
     /// The columns whose values make a class; its rows stand together.
     pub class: Vec<String>,
     /// What must hold of every class; none where only several tables together can show it.
-    pub twin: Option<Arc<Twin>>,
+    pub verifier: Option<Arc<FileVerifier>>,
 }
 
 /// The tables of a release, and the relation that they are cut out of.
@@ -50,7 +50,7 @@ pub(super) struct ReleaseTable {
 pub(super) struct ReleaseTables {
     pub all: Vec<Arc<ReleaseTable>>,
     /// What must hold of them.
-    pub twin: Arc<Twin>,
+    pub verifier: Arc<FileVerifier>,
     relation: SchemaRef,
     /// The number of the table that a row of the relation belongs to.
     number: Expr,
@@ -76,26 +76,26 @@ impl ReleaseTables {
         }
         let layout = Layout::try_new(spec, Arc::new(input.schema().as_arrow().clone()))?;
         let relation = fresh(published.schema().as_arrow().fields().iter());
-        let twin = Arc::new(Twin::of(spec, &layout, division)?);
+        let verifier = Arc::new(FileVerifier::of(spec, &layout, division)?);
         match form {
-            Form::Anatomy => Self::anatomy(spec, relation, division, twin),
+            Form::Anatomy => Self::anatomy(spec, relation, division, verifier),
             Form::Buckets if spec.output() == Output::Detached => {
-                Self::detached(spec, relation, twin)
+                Self::detached(spec, relation, verifier)
             }
-            Form::Buckets => Ok(Self::one(relation, vec![GROUP.to_owned()], twin)),
-            _ => Ok(Self::one(relation, spec.qi().to_vec(), twin)),
+            Form::Buckets => Ok(Self::one(relation, vec![GROUP.to_owned()], verifier)),
+            _ => Ok(Self::one(relation, spec.qi().to_vec(), verifier)),
         }
     }
 
     /// The relation as it is.
-    fn one(relation: SchemaRef, class: Vec<String>, twin: Arc<Twin>) -> Self {
+    fn one(relation: SchemaRef, class: Vec<String>, verifier: Arc<FileVerifier>) -> Self {
         let mut table = ReleaseTable::new("published", &relation, |_| true, class);
-        table.twin = Some(Arc::clone(&twin));
+        table.verifier = Some(Arc::clone(&verifier));
         Self {
             number: lit(0u32),
             class: table.class.iter().map(ident).collect(),
             all: vec![Arc::new(table)],
-            twin,
+            verifier,
             relation,
         }
     }
@@ -105,7 +105,7 @@ impl ReleaseTables {
         spec: &Spec,
         relation: SchemaRef,
         division: &[Vec<String>],
-        twin: Arc<Twin>,
+        verifier: Arc<FileVerifier>,
     ) -> Result<Self> {
         let named = division.iter().zip(1..);
         let mut named: Vec<(String, &[String])> = named
@@ -128,13 +128,13 @@ impl ReleaseTables {
             number: number(all.iter().map(of).collect())?,
             class: vec![ident(GID)],
             all,
-            twin,
+            verifier,
             relation,
         })
     }
 
     /// A table of individuals with the ids of buckets, and one of the values of buckets for each attribute.
-    fn detached(spec: &Spec, relation: SchemaRef, twin: Arc<Twin>) -> Result<Self> {
+    fn detached(spec: &Spec, relation: SchemaRef, verifier: Arc<FileVerifier>) -> Result<Self> {
         let attributes = spec.local_requirement()?.attributes;
         let bids: Vec<String> = attributes.iter().map(|a| a.name.clone() + BUCKET).collect();
         let values: Vec<String> = attributes
@@ -143,7 +143,7 @@ impl ReleaseTables {
             .collect();
         let shown = |column: &str| column != COUNT && values.iter().all(|v| v != column);
         let mut people = ReleaseTable::new("individuals", &relation, shown, vec![GROUP.to_owned()]);
-        people.twin = Some(Arc::clone(&twin));
+        people.verifier = Some(Arc::clone(&verifier));
         let mut all = vec![Arc::new(people)];
         for ((attribute, bid), value) in attributes.iter().zip(&bids).zip(&values) {
             let shown = |column: &str| [bid.as_str(), value, COUNT].contains(&column);
@@ -163,7 +163,7 @@ impl ReleaseTables {
             number: number(of)?,
             class: vec![when(person(), ident(GROUP)).otherwise(bid)?],
             all,
-            twin,
+            verifier,
             relation,
         })
     }
@@ -233,7 +233,7 @@ impl ReleaseTable {
             schema: fresh(fields.into_iter()),
             columns,
             class,
-            twin: None,
+            verifier: None,
         }
     }
 

@@ -307,7 +307,7 @@ mod tests {
                     schema: fresh([Arc::new(Field::new("value", DataType::Int64, true))].iter()),
                     columns: vec![0],
                     class: vec![],
-                    twin: None,
+                    verifier: None,
                 })
             });
             let first = rng.random_range(0..=classes.len());

@@ -20,9 +20,7 @@ use datafusion::common::Result;
 
 pub use anatomy::{ANATOMY_ARGUMENTS, SUBTABLE};
 pub(crate) use anatomy::{GID, NOT_FOR_ANATOMY, TIMES};
-pub(crate) use buckets::{
-    BUCKET, BUCKETIZED, COUNT, GROUP, LocalRequirement, SecretAttribute, SecretRule,
-};
+pub(crate) use buckets::{BUCKET, BUCKETIZED, COUNT, GROUP, LocalRequirement, SecretRule};
 pub(crate) use classes::column_categories;
 pub(crate) use fingerprints::sensitive_tree;
 pub use function::{Blocks, FUNCTIONS, Form, FunctionEntry};
@@ -35,6 +33,7 @@ pub(crate) use layout::{
 pub(crate) use stated::{StatedDomain, stated_domains};
 
 use crate::algorithm::ALGORITHMS;
+use crate::check::References;
 use crate::error;
 use crate::spec::{BlockSize, NullSensitive, Spec, SystemOptions};
 use crate::table::coding::Kind;
@@ -134,6 +133,11 @@ pub(crate) trait System: Debug + Send + Sync {
     /// Whether nothing is anonymized: the function shows how the columns would be divided.
     fn shows_division_only(&self) -> bool {
         false
+    }
+
+    /// What published values stand for: the verifier looks it up where the work does.
+    fn references(&self, _spec: &Spec, _layout: &Layout) -> Result<References> {
+        Ok(References::default())
     }
 
     /// The work on blocks.

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_datafusion_err};
 
+use super::Layout;
 use super::classes::categories;
 use super::function::{Blocks, FUNCTIONS, Form, FunctionEntry};
 use crate::algorithm::{self, ALGORITHMS, Algorithm};
+use crate::check::{Asked, Verifier};
 use crate::error;
 use crate::model::{self, Model, ModelEntry, Parameter, Parameters};
 use crate::spec::{
@@ -172,6 +174,42 @@ impl Spec {
                     self.algorithm_name(),
                     error::did_you_mean(self.algorithm_name(), names.iter().copied())
                 ),
+            )
+        })
+    }
+
+    /// The call as it was written, for the verifier, which reads it on its own.
+    pub(crate) fn asked(&self) -> Asked {
+        let of = |parameter: &str, (column, text): &(String, String)| {
+            (parameter.to_owned(), column.clone(), text.clone())
+        };
+        let l = self.l_of().map(|given| of("l", given));
+        Asked {
+            function: self.function().to_owned(),
+            parameters: self
+                .parameters()
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                .collect(),
+            of_columns: l.chain(self.t_of().map(|given| of("t", given))).collect(),
+            qi: self.qi().to_vec(),
+            categorical: self.categorical().to_vec(),
+            semi_sensitive: self
+                .semi_sensitive()
+                .into_iter()
+                .map(|(name, _)| name.to_owned())
+                .collect(),
+            sensitive: self.sensitive().to_vec(),
+            normalize: self.normalize,
+        }
+    }
+
+    /// The judge of what is published for a call.
+    pub(crate) fn verifier(&self, asked: &Asked, layout: &Layout) -> Result<Verifier> {
+        let references = self.entry()?.system.references(self, layout)?;
+        Verifier::of(asked, references).map_err(|reason| {
+            internal_datafusion_err!(
+                "{}: nothing is published, because {reason}",
+                self.function()
             )
         })
     }

@@ -1,6 +1,5 @@
 //! The work on one block, from its individuals to verified rows.
 
-use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use datafusion::physical_plan::metrics::{
 use serde::de::DeserializeOwned;
 
 use crate::algorithm::{Cancel, Classes};
+use crate::check::{Refused, Verified, Verifier};
 use crate::engine::threads::Threads;
 use crate::model::Infeasible;
 use crate::spec::Spec;
@@ -23,17 +23,69 @@ use crate::table::coding::{IndividualArrays, QiArray, own_values};
 
 /// What is done with each block of one partition. Runs on a blocking thread.
 pub(crate) trait BlockWork: Send + Sync {
-    /// Publishes the individuals of a block, and verifies what it publishes with code that knows nothing of how it came
-    /// about.
-    fn run(&self, rows: RecordBatch) -> Result<BlockDone>;
+    /// Proposes what is published of the individuals of a block.
+    fn run(&self, rows: RecordBatch) -> Result<BlockProposal>;
 }
 
-/// The result of the work on a block.
-pub(crate) struct BlockDone {
-    pub published: Box<dyn PublishedRows>,
+/// What a block would publish. Whoever gets it must have it verified.
+pub(crate) struct BlockProposal {
+    pub proposal: Box<dyn Proposal>,
     pub individuals: u64,
     /// Why the block publishes nothing, if that is because of the model.
     pub infeasible: Option<Infeasible>,
+}
+
+/// Rows that are published once the verifier has seen them.
+pub(crate) trait Proposal: Send {
+    /// Shows everything that would be published to the verifier.
+    fn verify(&self, verifier: &Verifier, threads: &Threads) -> Result<Verified, Refused>;
+
+    /// The rows in the order of the published columns.
+    fn into_rows(self: Box<Self>) -> Result<Box<dyn PublishedRows>>;
+}
+
+/// The verified result of the work on a block.
+pub(crate) struct BlockDone {
+    pub published: Box<dyn PublishedRows>,
+    pub individuals: u64,
+    pub infeasible: Option<Infeasible>,
+}
+
+/// Verifies what a block would publish. The memory of the work is free by then.
+pub(crate) fn verified(
+    proposed: BlockProposal,
+    verifier: &Verifier,
+    spec: &Spec,
+    verifying: &Time,
+    threads: &Threads,
+) -> Result<BlockDone> {
+    let BlockProposal {
+        proposal,
+        individuals,
+        infeasible,
+    } = proposed;
+    let function = spec.function();
+    let timer = verifying.timer();
+    let verified = proposal.verify(verifier, threads).map_err(|refused| match refused {
+        Refused::Arrow(error) => DataFusionError::from(error),
+        Refused::Violation(reason) => internal_datafusion_err!(
+            "{function}: nothing is published, because the result failed its verification: {reason}"
+        ),
+    })?;
+    timer.done();
+    if let Some(share) = verified.unbounded_share {
+        log::warn!(
+            "{function}: alpha bounds no share: in a class, {} of {} individuals have a value of one category; \
+             max_category_share bounds it",
+            share.numerator(),
+            share.denominator(),
+        );
+    }
+    Ok(BlockDone {
+        published: proposal.into_rows()?,
+        individuals,
+        infeasible,
+    })
 }
 
 /// The published rows of one block.
@@ -58,16 +110,7 @@ pub(crate) struct WorkContext {
     pub threads: Arc<Threads>,
 }
 
-impl WorkContext {
-    /// The error where what would be published fails its verification.
-    pub(crate) fn failed(&self, reason: &dyn Display) -> DataFusionError {
-        internal_datafusion_err!(
-            "{}: nothing is published, because the result failed its verification: {reason}",
-            self.spec.function()
-        )
-    }
-}
-
+#[derive(Clone)]
 pub(crate) struct BlockMetrics {
     pub forming: Time,
     pub verifying: Time,

@@ -23,13 +23,14 @@ use datafusion::physical_plan::{
 use super::outcome::Outcome;
 use super::reader::BlockReader;
 use crate::algorithm::Cancel;
+use crate::check::Asked;
 use crate::engine::threads::Threads;
 use crate::engine::{
     BlockPartitioning, SharedMemory, ascending, column, only_child, properties, show,
 };
 use crate::spec::{BlockSize, Spec};
 use crate::system::Layout;
-use crate::system::work::{BlockMetrics, WorkContext};
+use crate::system::work::{BlockMetrics, WorkContext, verified};
 
 /// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
 ///
@@ -40,6 +41,8 @@ use crate::system::work::{BlockMetrics, WorkContext};
 #[derive(Debug)]
 pub struct AnonymizeExec {
     spec: Arc<Spec>,
+    /// The call as the verifier reads it.
+    asked: Asked,
     layout: Arc<Layout>,
     input: Arc<dyn ExecutionPlan>,
     deal: BlockPartitioning,
@@ -68,6 +71,7 @@ impl AnonymizeExec {
         let partitions = input.output_partitioning().partition_count();
         let properties = properties(layout.published(), partitions, EmissionType::Final);
         Ok(Self {
+            asked: spec.asked(),
             spec,
             layout,
             key: deal.key(column(&input, 0))?,
@@ -88,6 +92,14 @@ impl AnonymizeExec {
 
     pub(crate) fn layout(&self) -> &Arc<Layout> {
         &self.layout
+    }
+
+    /// The same, judged by what another call asks for: what the work publishes for its own must not pass.
+    #[cfg(test)]
+    pub(crate) fn judged_by(&self, asked: Asked) -> Result<Self> {
+        let (spec, layout) = (Arc::clone(&self.spec), Arc::clone(&self.layout));
+        let own = Self::try_new(spec, layout, Arc::clone(&self.input), self.deal.clone())?;
+        Ok(Self { asked, ..own })
     }
 
     pub(crate) fn deal(&self) -> &BlockPartitioning {
@@ -171,10 +183,12 @@ impl ExecutionPlan for AnonymizeExec {
         let outcome = Arc::clone(&self.outcome);
         let schema = self.schema();
         let cancel = Arc::new(Cancel::default());
+        let metrics = BlockMetrics::new(&self.metrics, partition);
+        let verifier = Arc::new(self.spec.verifier(&self.asked, &self.layout)?);
         let work = self.spec.entry()?.system.work(WorkContext {
             spec: Arc::clone(&self.spec),
             layout: Arc::clone(&self.layout),
-            metrics: BlockMetrics::new(&self.metrics, partition),
+            metrics: metrics.clone(),
             cancel: Arc::clone(&cancel),
             threads: Arc::clone(&threads),
         })?;
@@ -185,13 +199,16 @@ impl ExecutionPlan for AnonymizeExec {
             let mut blocks = BlockReader::new(input, size, shared.enter(reservation), spills, Arc::clone(&threads));
             while let Some(block) = blocks.next().await? {
                 let (worker, threads) = (Arc::clone(&work), Arc::clone(&threads));
+                let (verifier, spec) = (Arc::clone(&verifier), Arc::clone(&spec));
+                let verifying = metrics.verifying.clone();
                 let elapsed = baseline.elapsed_compute().clone();
                 let task = SpawnedTask::spawn_blocking(move || {
-                    let _seat = threads.take();
+                    let _slot = threads.take();
                     let timer = elapsed.timer();
-                    let result = worker.run(block);
+                    let proposed = worker.run(block)?;
+                    let done = verified(proposed, &verifier, &spec, &verifying, &threads);
                     timer.done();
-                    result
+                    done
                 });
                 let done = task
                     .join()

@@ -11,6 +11,10 @@ const PEOPLE: &str = "CREATE TABLE people AS SELECT value AS id, 20 + value % 40
     CASE WHEN value % 2 = 0 THEN 'F' ELSE 'M' END AS sex, 'j' || (value % 5) AS job, \
     'd' || (value * 7 % 12) AS disease FROM range(0, 240)";
 
+/// The same people with three visits each.
+const VISITS: &str = "CREATE TABLE visits AS SELECT id, age, sex, 'd' || ((id * 7 + id / 12 * n + n) % 12) AS disease \
+    FROM people CROSS JOIN (SELECT value AS n FROM range(0, 3))";
+
 const DISEASES: &str = "CREATE TABLE diseases AS SELECT 'd' || value AS value, 'kind' || (value / 4) AS kind, '*' AS root \
     FROM range(0, 12)";
 
@@ -29,10 +33,10 @@ const DETACHED: &str = "anonymize_lgb(people, id => id, qi => [age, sex], semi_s
 const SLPPA: &str = "anatomize_slppa(people, id => id, qi => [age, sex, job], sensitive => disease, alpha => 1, beta => 0.25, \
     gamma => 1, delta => 0.5, tables => 2)";
 
-async fn context() -> SessionContext {
+pub(super) async fn context() -> SessionContext {
     let context = SessionContext::new();
     crate::register_all(&context).unwrap();
-    for sql in [PEOPLE, DISEASES] {
+    for sql in [PEOPLE, VISITS, DISEASES] {
         context.sql(sql).await.unwrap().collect().await.unwrap();
     }
     context
@@ -49,6 +53,25 @@ async fn publish(call: &str, change: &str, target: &str) -> Result<Release> {
     let honest = MemTable::try_new(schema, vec![honest.collect().await?])?;
     context.register_table("honest", Arc::new(honest))?;
     call.published = context.sql(change).await?.into_unoptimized_plan();
+    Publish::to(target).run_call(&state, &call).await
+}
+
+/// Publishes, for one call, what another call gives.
+pub(super) async fn publish_rows(call: &str, given: &str, target: &str) -> Result<Release> {
+    let context = context().await;
+    let (state, plan) = context
+        .sql(&format!("SELECT * FROM {call}"))
+        .await?
+        .into_parts();
+    let mut call = Call::of(&plan)?;
+    let given = context.sql(&format!("SELECT * FROM {given}")).await?;
+    let schema = Arc::new(given.schema().as_arrow().clone());
+    let given = MemTable::try_new(schema, vec![given.collect().await?])?;
+    context.register_table("given", Arc::new(given))?;
+    call.published = context
+        .sql("SELECT * FROM given")
+        .await?
+        .into_unoptimized_plan();
     Publish::to(target).run_call(&state, &call).await
 }
 

@@ -7,6 +7,7 @@ use datafusion::arrow::array::{
     ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
     new_null_array,
 };
+use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::compute::{concat, take};
 use datafusion::arrow::datatypes::{DataType, UInt32Type, UInt64Type};
 use datafusion::arrow::error::ArrowError;
@@ -15,12 +16,12 @@ use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 use hashbrown::HashSet;
 
 use super::slppa::{AnatomyRequest, CodedBlock, DivideError, Learned, Publisher, Row, ranks};
-use crate::check::{self, AnatomyBounds, AnatomyTable, ShownTables};
+use crate::check::{AnatomyTable, Refused, ShownTables, Verified, Verifier};
+use crate::engine::threads::Threads;
 use crate::error;
-use crate::model::Ratio;
 use crate::spec::{IdSpace, Spec};
 use crate::system::work::{
-    BlockDone, BlockWork, PublishedRows, WorkContext, individuals, learned_of,
+    BlockProposal, BlockWork, Proposal, PublishedRows, WorkContext, individuals, learned_of,
 };
 
 /// Divides individuals into groups, publishes their sub-tables and verifies them.
@@ -47,7 +48,7 @@ struct BlockTable {
 }
 
 impl BlockWork for AnatomyWork {
-    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockProposal> {
         let WorkContext {
             spec,
             layout,
@@ -111,14 +112,15 @@ impl BlockWork for AnatomyWork {
         let types = qi.iter().chain([sensitive]).map(|c| c.data_type().clone());
         let types = types.collect();
 
-        // The verifier needs memory of its own.
-        drop(publisher);
-        drop((coded, groups, qi));
-        let timer = metrics.verifying.timer();
-        self.verify(&tables, &learned, &common, sensitive, whole)?;
-        timer.done();
-        Ok(BlockDone {
-            published: Box::new(BlockTables { tables, types }),
+        let (sensitive, whole) = (Arc::clone(sensitive), whole.clone());
+        Ok(BlockProposal {
+            proposal: Box::new(ProposedTables {
+                tables: BlockTables { tables, types },
+                learned,
+                common,
+                sensitive,
+                whole,
+            }),
             individuals: members as u64,
             infeasible: None,
         })
@@ -151,41 +153,36 @@ impl AnatomyWork {
         CodedBlock::try_new(qi, sensitive, whole, learned)
             .map_err(|e| internal_datafusion_err!("{e}"))
     }
+}
 
-    /// Checks the published tables with code that knows nothing of how they came about.
-    fn verify(
-        &self,
-        tables: &[BlockTable],
-        learned: &Learned,
-        common: &ArrayRef,
-        sensitive: &ArrayRef,
-        whole: &[u64],
-    ) -> Result<()> {
-        let failed = |what: String| self.context.failed(&what);
+/// What a block would publish, and what is known of the whole table.
+struct ProposedTables {
+    tables: BlockTables,
+    learned: Learned,
+    common: ArrayRef,
+    /// The sensitive value of each individual, and how many of the whole table have it.
+    sensitive: ArrayRef,
+    whole: ScalarBuffer<u64>,
+}
+
+impl Proposal for ProposedTables {
+    fn verify(&self, verifier: &Verifier, threads: &Threads) -> Result<Verified, Refused> {
+        let tables = &self.tables.tables;
         let Some(values) = tables.last() else {
-            return Err(failed("there is no table".to_owned()));
+            return Err(Refused::Violation("there is no table".to_owned()));
         };
         let views = tables.iter().map(BlockTable::view).collect();
-        let counts = self
-            .context
-            .threads
-            .each(views, |table: AnatomyTable<'_>| table.read());
+        let counts = threads.each(views, |table: AnatomyTable<'_>| table.read());
         let counts = counts.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let (known, numbers, others) = prior(learned, common, sensitive, whole)?;
-        let anatomy = ShownTables::of_counts(&counts, &values.columns, &known, &numbers)?
-            .and_others(others, learned.most_of_others);
-        match anatomy.rows_out_of_order() {
-            0 => {}
-            rows => return Err(failed(format!("{rows} rows are out of order"))),
-        }
-        let bounds =
-            bounds(&self.ask).ok_or_else(|| failed("a bound cannot be read".to_owned()))?;
-        let attained =
-            check::verify_anatomy(&anatomy, &bounds).map_err(|v| failed(v.to_string()))?;
-        match attained.individuals == sensitive.len() as u64 {
-            true => Ok(()),
-            false => Err(failed("not everybody is published".to_owned())),
-        }
+        let (known, numbers, others) =
+            prior(&self.learned, &self.common, &self.sensitive, &self.whole)?;
+        let shown = ShownTables::of_counts(&counts, &values.columns, &known, &numbers)?
+            .and_others(others, self.learned.most_of_others);
+        verifier.check_block_of_tables(&shown, self.sensitive.len())
+    }
+
+    fn into_rows(self: Box<Self>) -> Result<Box<dyn PublishedRows>> {
+        Ok(Box::new(self.tables))
     }
 }
 
@@ -205,7 +202,7 @@ fn prior(
     common: &ArrayRef,
     sensitive: &ArrayRef,
     whole: &[u64],
-) -> Result<(ArrayRef, ArrayRef, u64)> {
+) -> Result<(ArrayRef, ArrayRef, u64), ArrowError> {
     let converter = RowConverter::new(vec![SortField::new(sensitive.data_type().clone())])?;
     let rows = converter.convert_columns(std::slice::from_ref(sensitive))?;
     let told: HashSet<&[u8]> = learned.common.iter().map(|(v, _)| v.as_slice()).collect();
@@ -223,22 +220,6 @@ fn prior(
     let values = concat(&[common.as_ref(), own.as_ref()])?;
     let counts: ArrayRef = Arc::new(UInt64Array::from(counts));
     Ok((values, counts, learned.individuals.saturating_sub(known)))
-}
-
-/// The verifier's own bounds.
-fn bounds(ask: &AnatomyRequest) -> Option<AnatomyBounds> {
-    let ratio = |r: Ratio| check::Ratio::try_new(r.numerator(), r.denominator()).ok();
-    let given = |r: Option<Ratio>| match r {
-        Some(r) => ratio(r).map(Some),
-        None => Some(None),
-    };
-    let requirements = &ask.requirements;
-    Some(AnatomyBounds {
-        alpha: given(requirements.alpha)?,
-        beta: Some(ratio(requirements.beta)?),
-        gamma: given(requirements.gamma)?,
-        delta: given(requirements.delta)?,
-    })
 }
 
 /// Why a block cannot be divided: the query ends, nobody is left out.

@@ -7,10 +7,9 @@ mod schema;
 mod secret_counts;
 mod work;
 
-pub(crate) use requirement::{LocalRequirement, SecretAttribute, SecretRule};
+pub(crate) use requirement::{LocalRequirement, SecretRule};
 pub(crate) use schema::{BUCKET, BUCKETIZED, COUNT, GROUP};
 pub(in crate::system) use secret_counts::SecretCounts;
-pub(crate) use work::checked_rule;
 
 use std::sync::Arc;
 

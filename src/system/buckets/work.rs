@@ -27,14 +27,16 @@ use super::lgb::{
     Anonymized, Buckets, GroupLoss, LgbInput, QiInput, Refusal, Request, Rule, SecretCells,
     SensitiveInput, SmallPattern, Strategy, Treatment, Unworkable, ValueOrder, anonymize,
 };
+use crate::check::{BucketTable, LocalColumn, Refused, ShownPeople, Verified, Verifier};
+use crate::engine::threads::Threads;
+use crate::error;
 use crate::model::{Infeasible, Value};
 use crate::spec::{IdSpace, LocalStrategy, Output, SmallPatterns};
 use crate::system::work::{
-    BlockDone, BlockWork, PublishedRows, WorkContext, individuals, learned_of,
+    BlockProposal, BlockWork, Proposal, PublishedRows, WorkContext, individuals, learned_of,
 };
-use crate::system::{Layout, LocalRequirement, SecretAttribute, SecretRule};
+use crate::system::{LocalRequirement, SecretRule};
 use crate::table::coding::{EncodedBlock, IndividualArrays, one_rank, value_ranks};
-use crate::{check, error};
 
 /// Forms local groups and buckets, publishes and verifies them.
 pub(crate) struct BucketWork {
@@ -117,7 +119,7 @@ fn copied(values: &ArrayRef, rows: &Range<usize>) -> Result<ArrayRef, ArrowError
 }
 
 impl BlockWork for BucketWork {
-    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockProposal> {
         let WorkContext {
             spec,
             layout,
@@ -181,17 +183,14 @@ impl BlockWork for BucketWork {
                 .filter(|largest| *largest >= 2)
                 .map(|largest| Value::Integer(largest as u64)),
         });
-        let members = individuals.len() as u64;
-
-        // The verifier knows nothing but what is published, and needs memory of its own.
-        drop(attributes);
-        drop((anonymized, people, individuals));
-        let timer = metrics.verifying.timer();
-        self.verify(&groups, &published)?;
-        timer.done();
-        Ok(BlockDone {
-            published: Box::new(self.assemble(groups, published)?),
-            individuals: members,
+        Ok(BlockProposal {
+            proposal: Box::new(ProposedBuckets {
+                groups,
+                published,
+                attributes: self.requirement.attributes.iter().map(|a| a.qi).collect(),
+                detached,
+            }),
+            individuals: individuals.len() as u64,
             infeasible,
         })
     }
@@ -342,22 +341,29 @@ impl BucketWork {
         let published = u128::from(loss.cells) * 1_000_000;
         metrics.add_losses(lost, published, cells * 1_000_000);
     }
+}
 
-    /// Checks the published columns with code that knows nothing of how they came about.
-    fn verify(&self, groups: &GroupRows, published: &[AttributeColumns]) -> Result<()> {
-        let people = groups.who.len();
+/// What a block would publish: groups, and the columns of each attribute with secret values.
+struct ProposedBuckets {
+    groups: GroupRows,
+    published: Vec<AttributeColumns>,
+    /// The place of each attribute among the quasi-identifiers, if it is one.
+    attributes: Vec<Option<usize>>,
+    /// Whether values of buckets stand in rows of their own.
+    detached: bool,
+}
+
+impl Proposal for ProposedBuckets {
+    fn verify(&self, verifier: &Verifier, threads: &Threads) -> Result<Verified, Refused> {
+        let people = self.groups.who.len();
         // The bucket of each individual, and the values of the buckets.
         let local = |columns: &AttributeColumns| {
             let (bid, value) = (&columns.bid, &columns.bucketized);
-            let value = &match self.context.spec.normalize {
-                true => check::one_spelling(value)?,
-                false => Arc::clone(value),
-            };
             Ok::<_, ArrowError>(match columns.individuals.as_slice() {
                 // Permuted: each row holds one value of a bucket.
                 [] => {
                     let either = or(&is_not_null(bid)?, &is_not_null(value)?)?;
-                    let table = check::BucketTable {
+                    let table = BucketTable {
                         bucket: filter(bid, &either)?,
                         value: filter(value, &either)?,
                         individuals: ones(either.true_count()),
@@ -366,7 +372,7 @@ impl BucketWork {
                 }
                 // In rows of their own, after those of the individuals.
                 counts => {
-                    let table = check::BucketTable {
+                    let table = BucketTable {
                         bucket: bid.slice(people, counts.len()),
                         value: value.slice(people, counts.len()),
                         individuals: Arc::new(UInt64Array::from(counts.to_vec())),
@@ -375,43 +381,45 @@ impl BucketWork {
                 }
             })
         };
-        let local = self.context.threads.each(published.iter().collect(), local);
+        let local = threads.each(self.published.iter().collect(), local);
         let local = local.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let column = |value: ArrayRef, at: usize| {
-            let (bucket, table) = local[at].clone();
-            check::LocalColumn {
-                value,
+        let shown = |qi: usize| {
+            let (keys, values) = (
+                self.groups.group_at.clone(),
+                Arc::clone(&self.groups.qi[qi]),
+            );
+            let value: ArrayRef = Arc::new(DictionaryArray::try_new(keys, values)?);
+            Ok::<_, ArrowError>(value)
+        };
+        let plain = (0..self.groups.qi.len()).filter(|qi| !self.attributes.contains(&Some(*qi)));
+        let mut attributes = vec![];
+        for ((qi, (bucket, table)), columns) in
+            self.attributes.iter().zip(local).zip(&self.published)
+        {
+            attributes.push(LocalColumn {
+                value: match qi {
+                    Some(qi) => shown(*qi)?,
+                    None => new_null_array(columns.bucketized.data_type(), people),
+                },
                 bucket,
                 table: Some(table),
-            }
-        };
-        let (mut plain, mut semi_sensitive, mut sensitive) = (vec![], vec![], vec![]);
-        let mut rules = vec![];
-        let attributes = &self.requirement.attributes;
-        for (qi, values) in groups.qi.iter().enumerate() {
-            let (keys, values) = (groups.group_at.clone(), Arc::clone(values));
-            let value = Arc::new(DictionaryArray::try_new(keys, values)?);
-            match attributes.iter().position(|a| a.qi == Some(qi)) {
-                Some(at) => semi_sensitive.push(column(value, at)),
-                None => plain.push(value as ArrayRef),
-            }
+            });
         }
-        for (at, attribute) in attributes.iter().enumerate() {
-            if attribute.qi.is_none() {
-                let nothing = new_null_array(published[at].bucketized.data_type(), people);
-                sensitive.push(column(nothing, at));
-            }
-            rules.push(checked_rule(&self.context.layout, attribute)?);
-        }
-        let release =
-            check::ShownBuckets::try_new(&groups.individual, &plain, &semi_sensitive, &sensitive)?;
-        let checked = check::verify_local(&release, self.requirement.k, &rules);
-        checked.map_err(|violation| self.context.failed(&violation))?;
-        Ok(())
+        verifier.check_people(ShownPeople {
+            individual: Arc::clone(&self.groups.individual),
+            plain: plain.map(shown).collect::<Result<_, _>>()?,
+            attributes,
+        })
     }
 
     /// The columns in the order of the published schema.
-    fn assemble(&self, groups: GroupRows, published: Vec<AttributeColumns>) -> Result<BucketRows> {
+    fn into_rows(self: Box<Self>) -> Result<Box<dyn PublishedRows>> {
+        let Self {
+            groups,
+            published,
+            attributes,
+            detached,
+        } = *self;
         let extra: usize = published.iter().map(|p| p.individuals.len()).sum();
         let people = groups.who.len();
         let longer = |column: ArrayRef| match extra {
@@ -439,56 +447,30 @@ impl BucketWork {
             before += rows;
         }
         let of_rows = |columns: &[ArrayRef; 2]| columns.clone().map(PublishedColumn::OfRows);
-        let attributes = &self.requirement.attributes;
         for (column, value) in groups.qi.into_iter().enumerate() {
             columns.push(PublishedColumn::OfGroups(value));
-            if let Some(at) = attributes.iter().position(|a| a.qi == Some(column)) {
+            if let Some(at) = attributes.iter().position(|qi| *qi == Some(column)) {
                 columns.extend(of_rows(&own[at]));
             }
         }
-        for (attribute, own) in attributes.iter().zip(&own) {
-            if attribute.qi.is_none() {
+        for (qi, own) in attributes.iter().zip(&own) {
+            if qi.is_none() {
                 columns.extend(of_rows(own));
             }
         }
-        if self.context.spec.output() == Output::Detached {
+        if detached {
             let counts = published.iter().flat_map(|p| &p.individuals);
             let none = std::iter::repeat_n(None, people);
             let counts = none.chain(counts.map(|n| Some(*n)));
             let counts: UInt64Array = counts.collect();
             columns.push(PublishedColumn::OfRows(Arc::new(counts)));
         }
-        Ok(BucketRows {
+        Ok(Box::new(BucketRows {
             rows: people + extra,
             groups: groups.group_at,
             columns,
-        })
+        }))
     }
-}
-
-/// The verifier's own reading of a rule.
-pub(crate) fn checked_rule(
-    layout: &Layout,
-    attribute: &SecretAttribute,
-) -> Result<check::BucketRule> {
-    Ok(match &attribute.rule {
-        SecretRule::Diversity(l) => check::BucketRule::Diversity { l: *l as usize },
-        SecretRule::Closeness(t, _) => {
-            let ordered = match attribute.qi {
-                Some(qi) => layout.is_ordered(qi),
-                None => {
-                    let fields = layout.record_fields().iter();
-                    let mut named = fields.filter(|f| *f.name() == attribute.name);
-                    named
-                        .next()
-                        .is_some_and(|f| f.data_type().is_numeric() || f.data_type().is_temporal())
-                }
-            };
-            let t = t.parse();
-            let t = t.map_err(|_| internal_datafusion_err!("the verifier cannot read t"))?;
-            check::BucketRule::Closeness { t, ordered }
-        }
-    })
 }
 
 impl SecretValues<'_> {

@@ -14,6 +14,7 @@ use self::work::ClassWork;
 use super::work::{BlockWork, WorkContext};
 use super::{Layout, System, missing_values};
 use crate::algorithm::ALGORITHMS;
+use crate::check::{Categories, References};
 use crate::spec::{BlockSize, ClassOptions, Spec, SystemOptions};
 
 #[derive(Debug)]
@@ -48,6 +49,21 @@ impl System for Classes {
 
     fn published(&self, _: &Spec, layout: &Layout) -> SchemaRef {
         layout.of_classes(layout.record_fields().clone())
+    }
+
+    fn references(&self, spec: &Spec, layout: &Layout) -> Result<References> {
+        let categories = column_categories(spec, layout)?.into_iter();
+        let categories = categories.map(|of| {
+            of.map(|of| Categories {
+                values: of.values,
+                category: of.category,
+                categories: of.categories,
+            })
+        });
+        Ok(References {
+            categories: categories.collect(),
+            labels: None,
+        })
     }
 
     fn work(&self, context: WorkContext) -> Result<Arc<dyn BlockWork>> {

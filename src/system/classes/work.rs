@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
+use datafusion::common::{Result, exec_datafusion_err};
 
 use crate::algorithm::{Algorithm, Classes};
-use crate::check::{self, ClassRequirement, Listed, SensitiveColumn, SensitiveTable, Sensitivity};
+use crate::check::{Extent, Refused, ShownRows, Verified, Verifier};
+use crate::engine::threads::Threads;
 use crate::model::{Member, Model};
-use crate::spec::Spec;
 use crate::system::column_categories;
 use crate::system::work::{
-    BlockDone, BlockWork, PublishedRows, WorkContext, individuals, learned_of,
+    BlockProposal, BlockWork, Proposal, PublishedRows, WorkContext, individuals, learned_of,
 };
 use crate::table::Block;
 use crate::table::coding::{ColumnCategories, EncodedBlock, PublishedRecords, publish};
@@ -24,15 +24,22 @@ pub(crate) struct ClassWork {
     algorithm: Box<dyn Algorithm>,
     /// The categories of each sensitive column that has them.
     categories: Vec<Option<ColumnCategories>>,
-    twin: Twin,
 }
 
-/// The verifier's own reading of the spec.
-enum Twin {
-    /// What is counted in a class.
-    Counts(ClassRequirement),
-    /// What is counted of each sensitive attribute, and how many individuals a class has.
-    Sensitivity(Sensitivity),
+impl Proposal for PublishedRecords {
+    fn verify(&self, verifier: &Verifier, _: &Threads) -> Result<Verified, Refused> {
+        let rows = ShownRows {
+            tuples: &self.tuples,
+            tuple_of_row: self.tuple_of_record.values(),
+            individual: &self.individual,
+            sensitive: &self.records,
+        };
+        verifier.check_rows(&rows, Extent::Whole)
+    }
+
+    fn into_rows(self: Box<Self>) -> Result<Box<dyn PublishedRows>> {
+        Ok(self)
+    }
 }
 
 impl PublishedRows for PublishedRecords {
@@ -54,7 +61,7 @@ impl PublishedRows for PublishedRecords {
 }
 
 impl BlockWork for ClassWork {
-    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockProposal> {
         let WorkContext {
             spec,
             layout,
@@ -99,15 +106,9 @@ impl BlockWork for ClassWork {
         } else {
             None
         };
-        let members = block.len() as u64;
-        // The verifier knows nothing but what is published, and needs memory of its own.
-        drop((individuals, encoded, classes));
-        let timer = metrics.verifying.timer();
-        self.verify(&published)?;
-        timer.done();
-        Ok(BlockDone {
-            published: Box::new(published),
-            individuals: members,
+        Ok(BlockProposal {
+            proposal: Box::new(published),
+            individuals: block.len() as u64,
             infeasible,
         })
     }
@@ -119,105 +120,8 @@ impl ClassWork {
             model: context.spec.model()?,
             algorithm: context.spec.algorithm()?,
             categories: column_categories(&context.spec, &context.layout)?,
-            twin: twin(&context.spec)?,
             context,
         })
-    }
-
-    /// Checks the published rows with code that knows nothing of how they came about.
-    fn verify(&self, published: &PublishedRecords) -> Result<()> {
-        match &self.twin {
-            Twin::Counts(requirement) => self.verify_counts(published, 0, requirement),
-            Twin::Sensitivity(requirement) => {
-                let k = requirement.individuals();
-                for column in 0..self.categories.len() {
-                    self.verify_counts(published, column, &ClassRequirement::IrK { k })?;
-                }
-                self.verify_sensitivity(published, requirement)
-            }
-        }
-    }
-
-    fn verify_counts(
-        &self,
-        published: &PublishedRecords,
-        sensitive: usize,
-        requirement: &ClassRequirement,
-    ) -> Result<()> {
-        let rows = check::ShownClasses::try_new(
-            &published.tuples,
-            published.tuple_of_record.values(),
-            &published.individual,
-            &self.counted(&published.records[sensitive])?,
-        )?;
-        let attained = check::verify(&rows, requirement);
-        attained.map_err(|violation| self.context.failed(&violation))?;
-        Ok(())
-    }
-
-    /// Sensitive values as they are told apart.
-    fn counted(&self, values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        match self.context.spec.normalize {
-            true => check::one_spelling(values),
-            false => Ok(ArrayRef::clone(values)),
-        }
-    }
-
-    fn verify_sensitivity(
-        &self,
-        published: &PublishedRecords,
-        requirement: &Sensitivity,
-    ) -> Result<()> {
-        let columns = self.categories.iter().zip(&published.records);
-        let columns = columns.map(|(categories, values)| SensitiveColumn {
-            values,
-            listed: categories.as_ref().map(|c| Listed {
-                values: &c.values,
-                category: &c.category,
-                categories: c.categories,
-            }),
-        });
-        let table = SensitiveTable::try_new(
-            &published.tuples,
-            published.tuple_of_record.values(),
-            &published.individual,
-            &columns.collect::<Vec<_>>(),
-        )?;
-        if table.uncategorised_records > 0 {
-            return Err(self.context.failed(&"it has values without a category"));
-        }
-        let attained = check::check_sensitivity(&table.records(), requirement)
-            .map_err(|violation| self.context.failed(&violation))?;
-        let spec = &self.context.spec;
-        if let Some(of_values) = requirement.of_values().filter(|_| spec.normalize) {
-            let sensitive = published.records[..self.categories.len()].iter();
-            let spelled = sensitive.map(check::one_spelling);
-            let spelled = spelled.collect::<Result<Vec<_>, _>>()?;
-            let columns = spelled.iter().map(|values| SensitiveColumn {
-                values,
-                listed: None,
-            });
-            let table = SensitiveTable::try_new(
-                &published.tuples,
-                published.tuple_of_record.values(),
-                &published.individual,
-                &columns.collect::<Vec<_>>(),
-            )?;
-            check::check_sensitivity(&table.records(), &of_values)
-                .map_err(|violation| self.context.failed(&violation))?;
-        }
-        let bounded = spec.parameter("max_category_share").is_some();
-        if spec.parameter("alpha").is_some() && !bounded && attained.classes > 0 {
-            let share = attained.largest_category_share;
-            log::warn!(
-                "{}: alpha bounds no share: in a class, {} of {} individuals have a value of one category; \
-                 max_category_share bounds it",
-                spec.function(),
-                share.numerator(),
-                share.denominator(),
-            );
-        }
-        Ok(())
     }
 
     fn count(&self, block: &Block, classes: &Classes, look_alikes: u64) {
@@ -245,14 +149,4 @@ impl ClassWork {
         }
         metrics.add_loss(block, classes, layout.qi_count());
     }
-}
-
-fn twin(spec: &Spec) -> Result<Twin> {
-    let name = spec.model_entry()?.name;
-    let parameter = |parameter: &str| spec.parameter(parameter);
-    let counts = || ClassRequirement::named(name, parameter).map(Twin::Counts);
-    let sensitivity = Sensitivity::named(name, parameter).map(Twin::Sensitivity);
-    sensitivity
-        .or_else(counts)
-        .ok_or_else(|| internal_datafusion_err!("the verifier does not know the model '{name}'"))
 }

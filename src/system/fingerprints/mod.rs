@@ -18,6 +18,7 @@ use super::layout::list_of;
 use super::work::{BlockWork, WorkContext};
 use super::{Layout, System};
 use crate::algorithm::ALGORITHMS;
+use crate::check::References;
 use crate::spec::{BlockSize, FingerprintOptions, FingerprintRows, Spec, SystemOptions};
 
 #[derive(Debug)]
@@ -61,6 +62,13 @@ impl System for Fingerprints {
         };
         let label = |field: &Arc<Field>| Field::new(field.name(), data_type.clone(), true);
         layout.of_classes(layout.record_fields().iter().map(label).collect())
+    }
+
+    fn references(&self, spec: &Spec, _: &Layout) -> Result<References> {
+        Ok(References {
+            labels: sensitive_tree(spec).map(|taxonomy| taxonomy.labels()),
+            categories: vec![],
+        })
     }
 
     fn work(&self, context: WorkContext) -> Result<Arc<dyn BlockWork>> {

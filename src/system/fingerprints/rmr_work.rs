@@ -8,11 +8,10 @@ use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err, i
 use super::sets::{Cluster, Rmr};
 use super::work::{SensitiveLabels, leaves, with_labels, with_one_record};
 use crate::algorithm::{Algorithm, Classes};
-use crate::check::{CombinationRequirement, verify_combinations};
 use crate::model::{Member, Model};
 use crate::system::sensitive_tree;
-use crate::system::work::{BlockDone, BlockWork, WorkContext, individuals, learned_of};
-use crate::table::coding::{Domains, EncodedBlock, Ladder, PublishedRecords, publish};
+use crate::system::work::{BlockProposal, BlockWork, WorkContext, individuals, learned_of};
+use crate::table::coding::{Domains, EncodedBlock, Ladder, publish};
 use crate::table::{Block, Fingerprints};
 
 /// Forms classes, merges them, generalizes the fingerprints of each, publishes and verifies them.
@@ -21,7 +20,6 @@ pub(crate) struct RmrWork {
     model: Box<dyn Model>,
     algorithm: Box<dyn Algorithm>,
     rmr: Rmr,
-    requirement: CombinationRequirement,
     labels: SensitiveLabels,
 }
 
@@ -40,7 +38,6 @@ impl RmrWork {
             model: spec.model()?,
             algorithm: spec.algorithm()?,
             rmr: Rmr::new(k, m, delta),
-            requirement: CombinationRequirement { k, m },
             labels: SensitiveLabels::new(taxonomy),
             context,
         })
@@ -59,13 +56,6 @@ impl RmrWork {
             .map_err(|_| exec_datafusion_err!("cancelled"))
     }
 
-    /// Checks the published rows with code that knows nothing of how they came about.
-    fn verify(&self, published: &PublishedRecords) -> Result<()> {
-        let rows = self.labels.read(published)?;
-        verify_combinations(&rows, &self.requirement)
-            .map_err(|violation| self.context.failed(&violation))
-    }
-
     fn count(&self, block: &Block, classes: &Classes) {
         let metrics = &self.context.metrics;
         metrics.blocks.add(1);
@@ -77,7 +67,7 @@ impl RmrWork {
 }
 
 impl BlockWork for RmrWork {
-    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockProposal> {
         let WorkContext {
             spec,
             layout,
@@ -118,15 +108,9 @@ impl BlockWork for RmrWork {
         } else {
             None
         };
-        let members = individuals.len() as u64;
-        // The verifier knows nothing but what is published, and needs memory of its own.
-        drop((individuals, encoded, classes));
-        let timer = metrics.verifying.timer();
-        self.verify(&published)?;
-        timer.done();
-        Ok(BlockDone {
-            published: Box::new(published),
-            individuals: members,
+        Ok(BlockProposal {
+            proposal: Box::new(published),
+            individuals: individuals.len() as u64,
             infeasible,
         })
     }

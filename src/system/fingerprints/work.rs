@@ -13,13 +13,12 @@ use datafusion::common::{Result, exec_datafusion_err, internal_err};
 
 use super::sets::{Failure, Partition, Prepared, SensitiveStep, UNPUBLISHED, Unreachable, prepare};
 use crate::algorithm::{Algorithm, BestCut, Classes, Mondrian, complete};
-use crate::check::{FingerprintRequirement, ShownLabels, verify_fingerprints};
 use crate::engine::threads::Threads;
 use crate::error;
 use crate::model::Parameters;
 use crate::spec::{BlockSize, FingerprintRows, Spec};
 use crate::system::sensitive_tree;
-use crate::system::work::{BlockDone, BlockWork, WorkContext, individuals, learned_of};
+use crate::system::work::{BlockProposal, BlockWork, WorkContext, individuals, learned_of};
 use crate::table::coding::{Domains, EncodedBlock, IndividualArrays, PublishedRecords, publish};
 use crate::table::{Block, Fingerprints, Hierarchy, Taxonomy};
 
@@ -29,7 +28,6 @@ pub(crate) struct FingerprintWork {
     sensitive_step: Box<dyn SensitiveStep>,
     algorithm: Box<dyn Algorithm>,
     parameters: Parameters,
-    requirement: FingerprintRequirement,
     labels: SensitiveLabels,
 }
 
@@ -38,35 +36,20 @@ pub(super) struct SensitiveLabels {
     pub tree: Arc<Hierarchy>,
     /// By node.
     pub label: ArrayRef,
-    /// The label of its parent.
-    pub parent: ArrayRef,
 }
 
 impl SensitiveLabels {
-    /// What is published, as the verifier reads it.
-    pub fn read(&self, published: &PublishedRecords) -> Result<ShownLabels> {
-        Ok(ShownLabels::try_new(
-            &published.tuples,
-            published.tuple_of_record.values(),
-            &published.individual,
-            &published.records[0],
-            &self.label,
-            &self.parent,
-        )?)
-    }
-
     pub fn new(taxonomy: &Taxonomy) -> Self {
-        let (label, parent) = taxonomy.labels();
+        let (label, _) = taxonomy.labels();
         Self {
             tree: Arc::new(taxonomy.tree().clone()),
             label,
-            parent,
         }
     }
 }
 
 impl BlockWork for FingerprintWork {
-    fn run(&self, rows: RecordBatch) -> Result<BlockDone> {
+    fn run(&self, rows: RecordBatch) -> Result<BlockProposal> {
         let metrics = &self.context.metrics;
         let individuals = individuals(&self.context.layout, &rows);
         let domains = learned_of(&rows)?;
@@ -95,15 +78,9 @@ impl BlockWork for FingerprintWork {
         )?;
         let shape = self.context.spec.fingerprint_rows();
         let published = with_labels(published, &prepared.generalized.sets, &self.labels, shape)?;
-        let members = individuals.len() as u64;
-        // The verifier knows nothing but what is published, and needs memory of its own.
-        drop((individuals, leaves, prepared, encoded, classes));
-        let timer = metrics.verifying.timer();
-        self.verify(&published)?;
-        timer.done();
-        Ok(BlockDone {
-            published: Box::new(published),
-            individuals: members,
+        Ok(BlockProposal {
+            proposal: Box::new(published),
+            individuals: individuals.len() as u64,
             infeasible: None,
         })
     }
@@ -116,18 +93,9 @@ impl FingerprintWork {
             return internal_err!("the sensitive column has no hierarchy");
         };
         let parameters = spec.model_parameters()?;
-        let integer = |name: &str| parameters.integer(name).ok().map(|n| n as usize);
-        let (Some(k), Some(l)) = (integer("k"), integer("l")) else {
-            return internal_err!("k and l are required");
-        };
         Ok(Self {
             sensitive_step: Box::new(Partition),
             algorithm: algorithm(spec, &context.threads)?,
-            requirement: FingerprintRequirement {
-                k,
-                l,
-                value_l: integer("value_l"),
-            },
             labels: SensitiveLabels::new(taxonomy),
             parameters,
             context,
@@ -191,14 +159,6 @@ impl FingerprintWork {
             true => Ok(classes),
             false => internal_err!("individuals are left out of all classes"),
         }
-    }
-
-    /// Checks the published rows with code that knows nothing of how they came about.
-    fn verify(&self, published: &PublishedRecords) -> Result<()> {
-        let rows = self.labels.read(published)?;
-        verify_fingerprints(&rows, &self.requirement)
-            .map_err(|violation| self.context.failed(&violation))?;
-        Ok(())
     }
 
     fn count(&self, block: &Block, classes: &Classes) {
