@@ -162,23 +162,14 @@ impl Requirement {
     fn try_read(asked: &Asked) -> Option<Self> {
         let text = |name: &str| asked.parameter(name);
         let bounds = asked.bounds();
-        let counts = |model| ClassRequirement::named(model, text).map(Self::Counts);
-        let sensitivity = |model| Sensitivity::named(model, text).map(Self::Sensitivity);
-        match (asked.function.as_str(), bounds.as_slice()) {
-            ("anonymize_ir", ["k"]) => counts("ir_k_anonymity"),
-            ("anonymize_ir", ["k", "l"]) => counts("ir_kl_anonymity"),
-            ("anonymize_ir", ["alpha", "beta"]) => counts("ir_alpha_beta_anonymity"),
-            ("anonymize_eir", ["l"]) => counts("eir_l_diversity"),
-            ("anonymize_eir", ["alpha", "beta"]) => counts("eir_alpha_beta_anonymity"),
-            ("anonymize_p_sensitive", ["k", "p"]) => sensitivity("p_sensitive_k_anonymity"),
-            ("anonymize_p_sensitive", ["k", "p", "categories"])
-            | ("anonymize_p_sensitive", ["k", "p", "categories", "max_category_share"]) => {
-                sensitivity("p_plus_sensitive_k_anonymity")
-            }
-            ("anonymize_p_sensitive", ["k", "p", "categories", "alpha"])
-            | ("anonymize_p_sensitive", ["k", "p", "categories", "alpha", "max_category_share"]) => {
-                sensitivity("p_alpha_sensitive_k_anonymity")
-            }
+        let function = asked.function.as_str();
+        if let Some(counts) = ClassRequirement::asked(function, &bounds, text) {
+            return Some(Self::Counts(counts));
+        }
+        if let Some(of_values) = Sensitivity::asked(function, &bounds, text) {
+            return Some(Self::Sensitivity(of_values));
+        }
+        match (function, bounds.as_slice()) {
             ("anonymize_kl", ["k", "l"] | ["k", "l", "value_l"]) => {
                 FingerprintRequirement::read(text).map(Self::Fingerprints)
             }

@@ -77,6 +77,23 @@ pub enum Shortfall {
 }
 
 impl ClassRequirement {
+    /// The requirement that a function means by its bounds, which stand in the order of the list of all bounds.
+    pub(crate) fn asked<'a>(
+        function: &str,
+        bounds: &[&str],
+        parameter: impl Fn(&str) -> Option<&'a str>,
+    ) -> Option<Self> {
+        let model = match (function, bounds) {
+            ("anonymize_ir", ["k"]) => "ir_k_anonymity",
+            ("anonymize_ir", ["k", "l"]) => "ir_kl_anonymity",
+            ("anonymize_ir", ["alpha", "beta"]) => "ir_alpha_beta_anonymity",
+            ("anonymize_eir", ["l"]) => "eir_l_diversity",
+            ("anonymize_eir", ["alpha", "beta"]) => "eir_alpha_beta_anonymity",
+            _ => return None,
+        };
+        Self::named(model, parameter)
+    }
+
     /// The requirement of a model by its name, with parameters as they were written; `None` if there is no such
     /// requirement or a parameter cannot be read.
     pub fn named<'a>(name: &str, parameter: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {

@@ -112,6 +112,28 @@ pub enum SensitivityShortfall {
 }
 
 impl Sensitivity {
+    /// The requirement that a function means by its bounds, which stand in the order of the list of all bounds.
+    pub(crate) fn asked<'a>(
+        function: &str,
+        bounds: &[&str],
+        parameter: impl Fn(&str) -> Option<&'a str>,
+    ) -> Option<Self> {
+        let model = match (function, bounds) {
+            ("anonymize_p_sensitive", ["k", "p"]) => "p_sensitive_k_anonymity",
+            (
+                "anonymize_p_sensitive",
+                ["k", "p", "categories"] | ["k", "p", "categories", "max_category_share"],
+            ) => "p_plus_sensitive_k_anonymity",
+            (
+                "anonymize_p_sensitive",
+                ["k", "p", "categories", "alpha"]
+                | ["k", "p", "categories", "alpha", "max_category_share"],
+            ) => "p_alpha_sensitive_k_anonymity",
+            _ => return None,
+        };
+        Self::named(model, parameter)
+    }
+
     /// The requirement of a model by its name, with parameters as they were written; `None` if there is no such
     /// requirement or a parameter cannot be read.
     pub fn named<'a>(name: &str, parameter: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
