@@ -497,6 +497,4 @@ fn roles(spec: &Spec) -> Roles {
 }
 
 #[cfg(test)]
-mod mutants;
-#[cfg(test)]
 mod tests;

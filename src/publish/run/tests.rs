@@ -1,5 +1,7 @@
 //! What was changed on its way into the files is refused, whatever the form of the release.
 
+mod mutants;
+
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionContext;
@@ -33,7 +35,7 @@ const DETACHED: &str = "anonymize_lgb(people, id => id, qi => [age, sex], semi_s
 const SLPPA: &str = "anatomize_slppa(people, id => id, qi => [age, sex, job], sensitive => disease, alpha => 1, beta => 0.25, \
     gamma => 1, delta => 0.5, tables => 2)";
 
-pub(super) async fn context() -> SessionContext {
+async fn context() -> SessionContext {
     let context = SessionContext::new();
     crate::register_all(&context).unwrap();
     for sql in [PEOPLE, VISITS, DISEASES] {
@@ -57,7 +59,7 @@ async fn publish(call: &str, change: &str, target: &str) -> Result<Release> {
 }
 
 /// Publishes, for one call, what another call gives.
-pub(super) async fn publish_rows(call: &str, given: &str, target: &str) -> Result<Release> {
+async fn publish_rows(call: &str, given: &str, target: &str) -> Result<Release> {
     let context = context().await;
     let (state, plan) = context
         .sql(&format!("SELECT * FROM {call}"))

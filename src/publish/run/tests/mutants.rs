@@ -9,7 +9,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
 
-use super::tests::{context, publish_rows};
+use super::{context, publish_rows};
 use crate::check::Asked;
 use crate::model::offered_by;
 use crate::pipeline::AnonymizeExec;
