@@ -34,7 +34,7 @@ pub use call::{
     ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, AuditTableFunction,
     arguments_of, sample_patients,
 };
-pub use engine::OrderExec;
+pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
 pub use measure::sql::audits::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{

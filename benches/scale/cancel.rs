@@ -10,7 +10,7 @@ use datafusion::common::{Result, exec_datafusion_err};
 
 use crate::data::temporary;
 use crate::files;
-use crate::job::{BATCH_SIZE, Job, MERGE_RESERVE, MERGED_RUNS, ROW_GROUP, Work};
+use crate::job::{Job, Work};
 use crate::jobs::{Entry, output, release};
 use crate::measured::measure;
 use crate::options::Options;
@@ -101,21 +101,10 @@ fn interrupt(program: &Path, job: &Job, pool: u64, after: Duration) -> Result<Op
             fs::remove_dir_all(folder)?;
         }
     }
-    let fan_in = format!("SET datafusion.runtime.max_spill_merge_fan_in = {MERGED_RUNS}");
     let mut child = Command::new(program)
-        .args(["sql", "-q", "--mem-pool-type", "fair"])
-        .args(["-m", &format!("{pool}m"), "-b", &BATCH_SIZE.to_string()])
-        .args(["-c", &fan_in, "-c", &job.sql])
+        .args(["sql", "-q", "-m", &format!("{pool}m"), "-c", &job.sql])
         .env("TMPDIR", temporary())
         .env("DATAFUSION_EXECUTION_TARGET_PARTITIONS", "2")
-        .env(
-            "DATAFUSION_EXECUTION_SORT_SPILL_RESERVATION_BYTES",
-            MERGE_RESERVE.to_string(),
-        )
-        .env(
-            "DATAFUSION_EXECUTION_PARQUET_MAX_ROW_GROUP_SIZE",
-            ROW_GROUP.to_string(),
-        )
         .stdout(Stdio::null())
         .spawn()?;
     thread::sleep(after);

@@ -15,7 +15,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::{Summary, register_all};
+use datafusion_anonymize::{Summary, limit_memory, register_all};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -167,27 +167,13 @@ fn pool(job: &Job) -> Arc<dyn MemoryPool> {
     }
 }
 
-/// Where memory is short: rows in a batch, and spilled runs that a sort merges at once. The engine's merges take as much
-/// memory as there is, and leave nothing to others, unless they are told how many runs to merge.
-pub const BATCH_SIZE: usize = 1_024;
-pub const MERGED_RUNS: usize = 8;
-/// What a sort keeps for merging, in bytes.
-pub const MERGE_RESERVE: usize = 2 << 20;
-/// Rows that a writer of Parquet holds until they are a group.
-pub const ROW_GROUP: usize = 1 << 17;
-
 fn session(job: &Job, pool: Arc<dyn MemoryPool>) -> Result<SessionContext> {
     let mut config = SessionConfig::from_env()?.with_target_partitions(job.threads);
-    let mut runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(pool)
-        .with_temp_file_path(temporary());
-    if job.pool.is_some() {
-        config = config
-            .with_batch_size(BATCH_SIZE)
-            .with_sort_spill_reservation_bytes(MERGE_RESERVE);
-        config.options_mut().execution.parquet.max_row_group_size = ROW_GROUP;
-        runtime = runtime.with_max_spill_merge_fan_in(MERGED_RUNS);
+    let mut runtime = RuntimeEnvBuilder::new().with_temp_file_path(temporary());
+    if let Some(bytes) = job.pool {
+        (config, runtime) = limit_memory(config, runtime, bytes as usize)?;
     }
+    let runtime = runtime.with_memory_pool(pool);
     let ctx = SessionContext::new_with_config_rt(config, runtime.build_arc()?).enable_url_table();
     register_all(&ctx)?;
     Ok(ctx)

@@ -79,7 +79,7 @@ async fn look(file: &str, output: Option<&Path>) -> Result<Vec<Column>, Failure>
     let limits = Limits {
         batch_size: None,
         memory_bytes: None,
-        pool: PoolType::Greedy,
+        pool: PoolType::Fair,
         disk_bytes: None,
         sql_from_stdin: false,
         shows_values: false,

@@ -159,7 +159,7 @@ pub async fn run(call: Call<'_>, format: Format, levels: &[Required]) -> Result<
     let (context, _) = session(&Limits {
         batch_size: None,
         memory_bytes: call.memory_limit.map(usize::try_from).transpose()?,
-        pool: PoolType::Greedy,
+        pool: PoolType::Fair,
         disk_bytes: None,
         sql_from_stdin: false,
         shows_values: false,

@@ -22,7 +22,7 @@ use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 use datafusion_cli::pool_type::PoolType;
 
-use datafusion_anonymize::MaskErrors;
+use datafusion_anonymize::{MaskErrors, limit_memory};
 
 use crate::stores::Stores;
 use crate::{allocator, temporary};
@@ -50,8 +50,16 @@ pub async fn session(
     let registry = Arc::new(InstrumentedObjectStoreRegistry::new());
     let mut runtime =
         RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(Stores(registry.clone())));
+    let mut disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![temporary::folder()?]));
+    if let Some(bytes) = limits.disk_bytes {
+        disk = disk.with_max_temp_directory_size(bytes);
+    }
+    runtime = runtime.with_disk_manager_builder(disk);
+    let mut config = config(limits)?;
     if let Some(bytes) = limits.memory_bytes {
         allocator::keep_little();
+        (config, runtime) = limit_memory(config, runtime, bytes)?;
         let pool: Arc<dyn MemoryPool> = match limits.pool {
             PoolType::Fair => Arc::new(TrackConsumersPool::new(
                 FairSpillPool::new(bytes),
@@ -64,15 +72,9 @@ pub async fn session(
         };
         runtime = runtime.with_memory_pool(pool);
     }
-    let mut disk = DiskManagerBuilder::default()
-        .with_mode(DiskManagerMode::Directories(vec![temporary::folder()?]));
-    if let Some(bytes) = limits.disk_bytes {
-        disk = disk.with_max_temp_directory_size(bytes);
-    }
-    runtime = runtime.with_disk_manager_builder(disk);
 
-    let context = SessionContext::new_with_config_rt(config(limits)?, runtime.build_arc()?)
-        .enable_url_table();
+    let context =
+        SessionContext::new_with_config_rt(config, runtime.build_arc()?).enable_url_table();
     context.refresh_catalogs().await?;
     context.register_catalog_list(Arc::new(DynamicObjectStoreCatalog::new(
         context.state().catalog_list().clone(),

@@ -72,8 +72,8 @@ pub struct Args {
     #[arg(short, long, value_name = "SIZE", value_parser = size)]
     memory_limit: Option<u64>,
 
-    /// How to share that memory: 'greedy', or 'fair', which suits large sorts that spill to disk
-    #[arg(long, value_name = "TYPE", default_value_t = PoolType::Greedy)]
+    /// How to share that memory: 'fair', which suits sorts that spill to disk, or 'greedy'
+    #[arg(long, value_name = "TYPE", default_value_t = PoolType::Fair)]
     mem_pool_type: PoolType,
 
     /// Most disk space for spilling, such as 10g [default: 100g]

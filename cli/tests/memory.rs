@@ -27,9 +27,6 @@ struct Scale {
     block: &'static str,
     /// The engine's memory in MB.
     pool: u64,
-    batch_size: &'static str,
-    /// What a sort keeps for merging, in bytes.
-    reserve: &'static str,
     calls: Vec<&'static str>,
 }
 
@@ -40,8 +37,6 @@ impl Scale {
                 individuals: 5_000_000,
                 block: "25000",
                 pool: 256,
-                batch_size: "1024",
-                reserve: "2000000",
                 calls: match functions.as_str() {
                     "1" => CALLS.to_vec(),
                     some => calls_of(some),
@@ -52,8 +47,6 @@ impl Scale {
             individuals: 20_000,
             block: "1000",
             pool: 24,
-            batch_size: "1024",
-            reserve: "500000",
             calls: calls_of("anonymize_eir,anonymize_ir,anatomize_slppa"),
         }
     }
@@ -165,16 +158,7 @@ fn run(folder: &Path, sql: &str, scale: &Scale, limited: bool) -> Seen {
         .stdout(File::create(&stdout).expect("file"))
         .stderr(Stdio::inherit());
     if limited {
-        // The engine's merges take all memory that is left, unless they are told how many runs to merge.
-        let fan_in = "SET datafusion.runtime.max_spill_merge_fan_in = 8";
-        command
-            .args(["--mem-pool-type", "fair", "-m", &format!("{}m", scale.pool)])
-            .args(["-b", scale.batch_size, "-c", fan_in])
-            .env(
-                "DATAFUSION_EXECUTION_SORT_SPILL_RESERVATION_BYTES",
-                scale.reserve,
-            )
-            .env("DATAFUSION_EXECUTION_PARQUET_MAX_ROW_GROUP_SIZE", "131072");
+        command.args(["-m", &format!("{}m", scale.pool)]);
     }
     command.args(["-c", &wards(), "-c", sql]);
     let mut child = command.spawn().expect("start");
