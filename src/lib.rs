@@ -38,14 +38,15 @@ pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
 pub use measure::sql::audits::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{
-    AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, LossCall,
-    LossColumn, LossLevels, LossSpec, Report, Versus,
+    AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, GatherSpec,
+    LossCall, LossColumn, LossLevels, LossSpec, Report, Versus,
 };
 pub use pipeline::{
     AnonymizeExec, AnonymizeLogicalCodec, AnonymizeNode, AnonymizePhysicalCodec, BlockExec,
     ClassesExec, ClassesNode, CollapseExec, CollapseNode, CompareExec, CompareNode, CoverExec,
-    CoverNode, DivisionExec, IndividualsExec, LossExec, LossNode, MaskErrorsExec, Measured,
-    MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec, ReportNode, Summary, anonymize,
+    CoverNode, DivisionExec, GatherExec, GatherNode, IndividualsExec, LossExec, LossNode,
+    MaskErrorsExec, Measured, MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec, ReportNode,
+    Summary, anonymize,
 };
 pub use planner::{
     AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,
