@@ -31,6 +31,7 @@ mod minimality;
 mod names;
 mod positions;
 mod properties;
+mod reach;
 mod release;
 mod sensitive_tables;
 mod slt;
