@@ -12,6 +12,7 @@ mod codec;
 mod conformance;
 mod determinism;
 mod documents;
+mod edges;
 mod engine;
 mod errors;
 mod estimate;
