@@ -9,6 +9,7 @@ mod audited;
 mod bucket_queries;
 mod calls;
 mod codec;
+mod compared;
 mod conformance;
 mod determinism;
 mod documents;
