@@ -510,6 +510,16 @@ pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<K
         let message = format!("is given for '{name}', whose hierarchy tells its values already");
         return Err(error::argument(spec.function(), "domain", message));
     }
+    if given.is_none()
+        && spec.notation == Notation::Text
+        && matches!(data_type, DataType::Duration(_))
+    {
+        let message = format!(
+            "cannot be 'text' for '{name}', a span of time, whose text could not be read again; leave it out, or count \
+             seconds in a subquery"
+        );
+        return Err(error::argument(spec.function(), "notation", message));
+    }
     match (spec.domains().get(name), kind) {
         (Some(GivenDomain::Values(values)), Kind::Integer | Kind::Real) if values.len() != 2 => {
             Err(error::argument(
