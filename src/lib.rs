@@ -38,14 +38,14 @@ pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
 pub use measure::sql::audits::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{
-    AuditCall, ClassesSpec, CoverColumn, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec,
-    Report, Versus,
+    AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, LossCall,
+    LossColumn, LossLevels, LossSpec, Report, Versus,
 };
 pub use pipeline::{
     AnonymizeExec, AnonymizeLogicalCodec, AnonymizeNode, AnonymizePhysicalCodec, BlockExec,
-    ClassesExec, ClassesNode, CoverExec, CoverNode, DivisionExec, IndividualsExec, LossExec,
-    LossNode, MaskErrorsExec, Measured, MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec,
-    ReportNode, Summary, anonymize,
+    ClassesExec, ClassesNode, CollapseExec, CollapseNode, CompareExec, CompareNode, CoverExec,
+    CoverNode, DivisionExec, IndividualsExec, LossExec, LossNode, MaskErrorsExec, Measured,
+    MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec, ReportNode, Summary, anonymize,
 };
 pub use planner::{
     AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,

@@ -7,11 +7,12 @@ mod summary;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use node::{
-    AnonymizeNode, ClassesNode, CoverNode, LossNode, Measured, MeasuredNode, ReportNode, anonymize,
+    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, LossNode, Measured,
+    MeasuredNode, ReportNode, anonymize,
 };
-pub(crate) use node::{coerced, report};
+pub(crate) use node::{coerced, compare, report};
 pub use operator::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
+    AnonymizeExec, BlockExec, ClassesExec, CollapseExec, CompareExec, CoverExec, DivisionExec,
+    IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
 };
 pub use summary::Summary;

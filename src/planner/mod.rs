@@ -29,9 +29,9 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use crate::engine::BlockPartitioning;
 use crate::error;
 use crate::pipeline::{
-    AnonymizeExec, AnonymizeNode, BlockExec, ClassesExec, ClassesNode, CoverExec, CoverNode,
-    DivisionExec, IndividualsExec, LossExec, LossNode, MaskErrorsExec, ProfileExec,
-    PseudonymizeExec, ReportExec, ReportNode,
+    AnonymizeExec, AnonymizeNode, BlockExec, ClassesExec, ClassesNode, CollapseExec, CollapseNode,
+    CompareExec, CompareNode, CoverExec, CoverNode, DivisionExec, IndividualsExec, LossExec,
+    LossNode, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec, ReportNode,
 };
 use crate::publish::{PublishExec, PublishNode};
 use crate::spec::Spec;
@@ -102,6 +102,28 @@ impl ExtensionPlanner for AnonymizePlanner {
                 )
             } else if let Some(node) = node.as_any().downcast_ref::<CoverNode>() {
                 let plan: Arc<dyn ExecutionPlan> = Arc::new(CoverExec::try_new(
+                    Arc::clone(node.spec()),
+                    physical_inputs.to_vec(),
+                )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<CollapseNode>() {
+                let [records] = physical_inputs else {
+                    return internal_err!("Collapse has one input");
+                };
+                let spec = Arc::clone(node.spec());
+                let plan: Arc<dyn ExecutionPlan> =
+                    Arc::new(CollapseExec::try_new(spec, Arc::clone(records))?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<CompareNode>() {
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(CompareExec::try_new(
                     Arc::clone(node.spec()),
                     physical_inputs.to_vec(),
                 )?);

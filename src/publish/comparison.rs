@@ -80,16 +80,18 @@ pub(super) async fn truth(
             (missing, beyond)
         }
         Compared::Records if columns.is_empty() => (0.0, 0.0),
+        Compared::Records if spec.id().is_some() => {
+            let differences = measuring.differences(&columns, &sensitive(spec)).await?;
+            (differences.untrue, differences.invented)
+        }
+        // Without ids only what is possible can be told.
         Compared::Records => {
             let (mut untrue, mut invented) = (0.0, 0.0);
             for secret in &sensitive(spec) {
                 let tables = "published, original => original";
                 let audited = measuring.against_original(tables, &columns, secret).await?;
-                untrue += untrue_individuals(spec, &audited)?;
-                invented += audited.value(match spec.id() {
-                    Some(_) => "invented_records",
-                    None => "invented_values",
-                })?;
+                untrue += untraceable_individuals(&audited)?;
+                invented += audited.value("invented_values")?;
             }
             (untrue, invented)
         }
@@ -135,14 +137,9 @@ pub(super) async fn differences(
     ))
 }
 
-/// Individuals that are not in the input, or not as they are published. Where there is no id, only what is possible can
-/// be told.
-fn untrue_individuals(spec: &Spec, audited: &Audited) -> Result<f64> {
-    let untrue = audited.value(match spec.id() {
-        Some(_) => "untrue_individuals",
-        None => "untraceable_individuals",
-    })?;
-    Ok(untrue + audited.value("added_individuals")?)
+/// Individuals that nobody of the input can be.
+fn untraceable_individuals(audited: &Audited) -> Result<f64> {
+    Ok(audited.value("untraceable_individuals")? + audited.value("added_individuals")?)
 }
 
 /// Individuals whose published quasi-identifiers do not cover their own, whatever their sensitive values.
@@ -150,20 +147,18 @@ async fn quasi_identifiers(measuring: &Measuring, spec: &Spec, columns: &[String
     if columns.is_empty() {
         return Ok(0.0);
     }
+    if spec.id().is_some() {
+        return Ok(measuring.differences(columns, &[]).await?.untrue);
+    }
     let buckets = spec.properties().compared == Compared::Buckets;
     let nothing = "__nothing".to_owned();
     let select = |blank: bool, from: &str| {
-        let who = spec.id().map(|_| INDIVIDUAL.to_owned());
         let value = columns.iter().map(|column| match quoted_name(column) {
             // In text an empty cell would be a missing value, and not one that is in a bucket.
             name if blank => format!("coalesce({name}, '*') AS {name}"),
             name => name,
         });
-        let columns = who
-            .into_iter()
-            .chain(value)
-            .chain([format!("0 AS {nothing}")]);
-        let columns: Vec<String> = columns.collect();
+        let columns: Vec<String> = value.chain([format!("0 AS {nothing}")]).collect();
         format!("(SELECT {} FROM {from})", columns.join(", "))
     };
     // Rows of buckets are nobody's.
@@ -178,7 +173,7 @@ async fn quasi_identifiers(measuring: &Measuring, spec: &Spec, columns: &[String
         select(false, "original")
     );
     let audited = measuring.against_original(&relations, columns, &nothing);
-    untrue_individuals(spec, &audited.await?)
+    untraceable_individuals(&audited.await?)
 }
 
 /// Individuals with a value that none of their labels stands for, and labels that stand for no value. Without an id:

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
-use datafusion::arrow::datatypes::{Float64Type, SchemaRef};
+use datafusion::arrow::datatypes::{Float64Type, Int64Type, SchemaRef};
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
     MemorySchemaProvider,
@@ -15,15 +15,18 @@ use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTable
 use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::functions::core::expr_fn::coalesce;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, cast, ident, lit};
 use datafusion::prelude::SessionContext;
 
 use super::manifest::{Counts, FileEntry, Loss, Measure};
 use super::place::Place;
 use super::run::Population;
 use super::tables::{ReleaseTable, ReleaseTables, sensitive};
-use crate::spec::{FingerprintRows, GivenDomain, Spec};
-use crate::system::{INDIVIDUAL, sensitive_tree};
+use crate::measure::{CompareSpec, CoverColumn, plain_type};
+use crate::pipeline::compare;
+use crate::spec::{FingerprintRows, GivenDomain, Notation, Spec};
+use crate::system::{Compared, INDIVIDUAL, sensitive_tree};
 use crate::table::coding::Levels;
 
 /// The labels of sensitive values.
@@ -178,19 +181,76 @@ impl Measuring {
         Ok(measures)
     }
 
-    /// The section `original` of an audit of some columns and a sensitive one, by name.
+    /// Compares every individual with itself in the input, in some quasi-identifiers and sensitive columns.
+    pub async fn differences(
+        &self,
+        columns: &[String],
+        sensitive: &[String],
+    ) -> Result<Differences> {
+        let buckets = self.spec.properties().compared == Compared::Buckets;
+        let input = self.context.table("original").await?;
+        let mut of_input = vec![ident(INDIVIDUAL)];
+        let mut shown = vec![ident(INDIVIDUAL)];
+        for column in columns {
+            of_input.push(ident(column));
+            // In text an empty cell would be a missing value, and not one that is in a bucket.
+            shown.push(match buckets && self.spec.notation == Notation::Text {
+                true => coalesce(vec![ident(column), lit("*")]).alias(column),
+                false => ident(column),
+            });
+        }
+        for column in sensitive {
+            of_input.push(ident(column));
+            let wanted = input.schema().field_with_unqualified_name(column)?;
+            let wanted = plain_type(wanted.data_type());
+            shown.push(cast(ident(column), wanted).alias(column));
+        }
+        let mut published = self.context.table("published").await?;
+        if buckets {
+            // Rows of buckets are nobody's.
+            published = published.filter(ident(INDIVIDUAL).is_not_null())?;
+        }
+        let compared = |name: &String| CoverColumn {
+            name: name.clone(),
+            labels: false,
+        };
+        let spec = CompareSpec {
+            function: "publish".to_owned(),
+            columns: columns.iter().map(compared).collect(),
+            sensitive: sensitive.len(),
+        };
+        let published = published.select(shown)?.into_unoptimized_plan();
+        let input = input.select(of_input)?.into_unoptimized_plan();
+        let counts = compare(spec, published, input, vec![])?;
+        let counts = self.context.execute_logical_plan(counts).await?;
+        let counts = counts.collect().await?;
+        let count = |name: &str| -> Result<f64> {
+            let found = counts.iter().find_map(|batch| {
+                let column = batch
+                    .column_by_name(name)?
+                    .as_primitive_opt::<Int64Type>()?;
+                (column.len() == 1 && column.is_valid(0)).then(|| column.value(0))
+            });
+            let found = found.ok_or_else(|| {
+                internal_datafusion_err!("publish: a comparison does not count {name}")
+            })?;
+            Ok(found as f64)
+        };
+        Ok(Differences {
+            untrue: count("untrue_individuals")? + count("individuals_only_published")?,
+            invented: count("records_only_published")?,
+        })
+    }
+
+    /// The section `original` of an audit of some columns and a sensitive one, by name, where there are no ids.
     pub async fn against_original(
         &self,
         published: &str,
         columns: &[String],
         sensitive: &String,
     ) -> Result<Audited> {
-        let ids = match self.spec.id() {
-            Some(_) => format!(", original_id => '{INDIVIDUAL}', same_ids => true"),
-            None => String::new(),
-        };
         let sql = format!(
-            "SELECT section, measure, value, better, note FROM audit({published}, {}{ids}) WHERE section = 'original'",
+            "SELECT section, measure, value, better, note FROM audit({published}, {}) WHERE section = 'original'",
             self.arguments(columns, Some(sensitive))
         );
         Ok(Audited(read_measures(&self.query(&sql).await?)))
@@ -427,6 +487,14 @@ const COUNTS: [&str; 7] = [
     "dropped_records",
     "dropped_individuals",
 ];
+
+/// What is not true of the input.
+pub(super) struct Differences {
+    /// Individuals that are not in it, or not as they are published.
+    pub untrue: f64,
+    /// Published pairs of individual and sensitive value that it does not have.
+    pub invented: f64,
+}
 
 /// Measures by name.
 pub(super) struct Audited(Vec<Measure>);

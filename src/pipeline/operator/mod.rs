@@ -21,6 +21,8 @@
 mod anonymize;
 mod block;
 mod classes;
+mod collapse;
+mod compare;
 mod cover;
 mod division;
 mod individuals;
@@ -35,6 +37,8 @@ mod report;
 pub use anonymize::AnonymizeExec;
 pub use block::BlockExec;
 pub use classes::ClassesExec;
+pub use collapse::CollapseExec;
+pub use compare::CompareExec;
 pub use cover::CoverExec;
 pub use division::DivisionExec;
 pub use individuals::IndividualsExec;
