@@ -475,7 +475,7 @@ fn check_side_roles(spec: &Spec) -> Result<()> {
     let categorical = spec.categorical().iter().map(|c| ("categorical", c));
     let domain = spec.domains().keys().map(|c| ("domain", c));
     let hierarchy = spec.hierarchies().keys().map(|c| ("hierarchy", c));
-    let labels = spec.entry()?.system.labels_sensitive_values();
+    let labels = spec.properties().labels_sensitive_values;
     let labelled = |column: &String| labels && spec.sensitive().contains(column);
     for (argument, column) in categorical.chain(domain).chain(hierarchy) {
         let allowed = spec.qi().contains(column) || (argument == "hierarchy" && labelled(column));
