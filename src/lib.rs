@@ -57,7 +57,7 @@ pub use spec::{
     NullId, NullSensitive, Output, Secrecy, SmallPatterns, Spec,
 };
 pub use system::anatomy::sub_tables;
-pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, Form, FunctionEntry, INDIVIDUAL};
+pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, FunctionEntry, INDIVIDUAL};
 pub use table::coding::{DateLevel, Levels};
 pub use table::{Categories, Taxonomy};
 

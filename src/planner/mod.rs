@@ -203,7 +203,7 @@ fn operators(
     };
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
-    if spec.entry()?.system.shows_division_only() {
+    if spec.properties().shows_division_only {
         let division = DivisionExec::try_new(Arc::clone(spec), layout, profile)?;
         return Ok(Arc::new(division));
     }

@@ -20,7 +20,7 @@ use super::manifest::Truth;
 use super::measuring::{Audited, Measuring, quoted_name};
 use super::tables::{ReleaseTables, sensitive};
 use crate::spec::{Notation, ReleaseKey, Spec};
-use crate::system::{Form, INDIVIDUAL, flag_name, sensitive_tree};
+use crate::system::{Compared, INDIVIDUAL, flag_name, sensitive_tree};
 use crate::table::coding::{canonical, hex};
 
 /// The input, in the form that the operators see, under the names of the published columns.
@@ -46,7 +46,8 @@ pub(super) fn original(spec: &Spec, canonical: LogicalPlan) -> Result<LogicalPla
         let value = ident(field.name());
         // What cannot be measured is published as missing.
         let measured = spec.qi().contains(&name) && !spec.is_categorical(&name);
-        let value = match spec.is_anatomy() && measured && field.data_type().is_floating() {
+        let exact = !spec.properties().generalizes;
+        let value = match exact && measured && field.data_type().is_floating() {
             true => when(isnan(value.clone()).is_not_true(), value).end()?,
             false => value,
         };
@@ -62,28 +63,29 @@ pub(super) async fn truth(
     tables: &ReleaseTables,
 ) -> Result<Truth> {
     let columns = measuring.compared();
-    let (untrue, invented) = match spec.entry()?.form {
-        Form::Fingerprints | Form::Combinations => {
+    let compared = spec.properties().compared;
+    let (untrue, invented) = match compared {
+        Compared::Labels => {
             let (uncovered, invented) = labels(measuring, spec).await?;
             let untrue = quasi_identifiers(measuring, spec, &columns).await?;
             (untrue + uncovered, invented)
         }
-        Form::Buckets => {
+        Compared::Buckets => {
             let (unwished, invented) = differences_of_buckets(measuring, spec).await?;
             let untrue = quasi_identifiers(measuring, spec, &columns).await?;
             (untrue + unwished, invented)
         }
-        Form::Anatomy => {
+        Compared::Tables => {
             let (beyond, missing) = differences_of_tables(measuring, spec, tables).await?;
             (missing, beyond)
         }
-        _ if columns.is_empty() => (0.0, 0.0),
-        _ if spec.id().is_some() => {
+        Compared::Records if columns.is_empty() => (0.0, 0.0),
+        Compared::Records if spec.id().is_some() => {
             let differences = measuring.differences(&columns, &sensitive(spec)).await?;
             (differences.untrue, differences.invented)
         }
         // Without ids only what is possible can be told.
-        _ => {
+        Compared::Records => {
             let (mut untrue, mut invented) = (0.0, 0.0);
             for secret in &sensitive(spec) {
                 let tables = "published, original => original";
@@ -100,10 +102,10 @@ pub(super) async fn truth(
              {untrue} individuals, {invented} records; if the input changes from one reading to the next, store it first"
         ));
     }
-    let checked = match (spec.entry()?.form, spec.id()) {
+    let checked = match (compared, spec.id()) {
         // Nobody can be found again in the tables.
-        (Form::Anatomy, _) => "possible",
-        (Form::Classes, _) if columns.is_empty() => "not",
+        (Compared::Tables, _) => "possible",
+        (Compared::Records, _) if columns.is_empty() => "not",
         (_, Some(_)) => "exact",
         (_, None) => "possible",
     };
@@ -148,7 +150,7 @@ async fn quasi_identifiers(measuring: &Measuring, spec: &Spec, columns: &[String
     if spec.id().is_some() {
         return Ok(measuring.differences(columns, &[]).await?.untrue);
     }
-    let buckets = spec.form() == Some(Form::Buckets);
+    let buckets = spec.properties().compared == Compared::Buckets;
     let nothing = "__nothing".to_owned();
     let select = |blank: bool, from: &str| {
         let value = columns.iter().map(|column| match quoted_name(column) {

@@ -26,7 +26,7 @@ use super::tables::{ReleaseTable, ReleaseTables, sensitive};
 use crate::measure::{CompareSpec, CoverColumn, plain_type};
 use crate::pipeline::compare;
 use crate::spec::{FingerprintRows, GivenDomain, Notation, Spec};
-use crate::system::{Form, GID, GROUP, INDIVIDUAL, SUBTABLE, TIMES, sensitive_tree};
+use crate::system::{Compared, INDIVIDUAL, sensitive_tree};
 use crate::table::coding::Levels;
 
 /// The labels of sensitive values.
@@ -82,9 +82,7 @@ impl Measuring {
 
     /// The relation that was written, with a row for each value where it has lists of them.
     fn published(&self) -> String {
-        let form = self.spec.form();
-        let labelled = matches!(form, Some(Form::Fingerprints | Form::Combinations));
-        if !labelled || self.spec.fingerprint_rows() == FingerprintRows::Records {
+        if self.spec.fingerprint_rows() == FingerprintRows::Records {
             return format!("SELECT * FROM {FILES}");
         }
         let name = |column: &String| quoted_name(column);
@@ -189,7 +187,7 @@ impl Measuring {
         columns: &[String],
         sensitive: &[String],
     ) -> Result<Differences> {
-        let buckets = self.spec.form() == Some(Form::Buckets);
+        let buckets = self.spec.properties().compared == Compared::Buckets;
         let input = self.context.table("original").await?;
         let mut of_input = vec![ident(INDIVIDUAL)];
         let mut shown = vec![ident(INDIVIDUAL)];
@@ -283,14 +281,14 @@ impl Measuring {
             .filter(|qi| !masked(qi))
             .cloned()
             .collect();
-        if self.spec.is_anatomy() || columns.is_empty() {
+        if !self.spec.properties().generalizes || columns.is_empty() {
             // In an anatomy every value is as it was; what is lost is which belong together.
             return Ok(vec![]);
         }
-        // What is in buckets is there as it was, and loses nothing.
-        let sensitive = match self.spec.form() {
-            Some(Form::Buckets) => None,
-            _ => only(self.spec.sensitive()),
+        // What is in the buckets of a group is there as it was, and loses nothing.
+        let sensitive = match self.spec.properties().groups {
+            Some(_) => None,
+            None => only(self.spec.sensitive()),
         };
         // So does what is published as it was: nobody needs to look at it.
         let as_it_was = sensitive.filter(|_| self.spec.form() == Some(Form::Classes));
@@ -347,22 +345,17 @@ impl Measuring {
 
     /// Quasi-identifiers that are published as intervals or sets for everybody.
     pub fn generalized(&self) -> Vec<String> {
-        match self.spec.form() {
-            Some(Form::Anatomy | Form::Buckets) => vec![],
-            _ => self.compared(),
+        match self.spec.properties().groups {
+            Some(_) => vec![],
+            None => self.compared(),
         }
     }
 
     /// The individuals of each class or group, as a relation.
     pub fn sizes(&self) -> String {
-        match self.spec.form() {
-            Some(Form::Buckets) => format!(
-                "(SELECT count(*) AS individuals FROM published WHERE {INDIVIDUAL} IS NOT NULL GROUP BY {GROUP})"
-            ),
-            Some(Form::Anatomy) => format!(
-                "(SELECT sum({TIMES}) AS individuals FROM published WHERE {SUBTABLE} = 'sa' GROUP BY {GID})"
-            ),
-            _ => {
+        match &self.spec.properties().groups {
+            Some(groups) => format!("({})", groups.sizes("published")),
+            None => {
                 let first = self.spec.sensitive().first();
                 let arguments = self.arguments(self.spec.qi(), first);
                 format!("audit_classes(published, {arguments})")
