@@ -3,6 +3,7 @@
 pub(crate) mod codec;
 pub(crate) mod node;
 pub(crate) mod operator;
+mod progress;
 mod summary;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
@@ -14,4 +15,5 @@ pub use operator::{
     AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
     MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
 };
+pub use progress::{Phase, Step, steps};
 pub use summary::Summary;
