@@ -6,8 +6,10 @@
 mod allocator;
 mod audit;
 mod compare;
+mod copied;
 mod demo;
 mod failure;
+mod ignored;
 mod init;
 mod job;
 mod measure;
@@ -28,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use datafusion_anonymize::publish::visible_lines;
-use failure::{Failure, mask_panics, told};
+use failure::{Failure, LevelMissed, mask_panics, told};
 use log::Level;
 use secrets::hide;
 
@@ -47,6 +49,16 @@ use secrets::hide;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// How to tell how far long work is, on standard error
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        default_value = "auto"
+    )]
+    progress: progress::Form,
 }
 
 #[derive(Debug, Subcommand)]
@@ -75,6 +87,7 @@ Exit codes:
   0    done
   1    failed; the reason is on standard error, its first line begins with 'error: '
   2    wrong usage
+  3    run: a level that the job requires is missed; nothing is published
   130  interrupted (Ctrl-C); 129 and 143 for the signals HUP and TERM
   141  whoever read the output went away (anonymize ... | head)";
 
@@ -82,7 +95,9 @@ Exit codes:
 async fn main() -> ExitCode {
     mask_panics();
     show_warnings();
-    let done = match Cli::parse().command {
+    let cli = Cli::parse();
+    progress::tell(cli.progress);
+    let done = match cli.command {
         Command::Demo(args) => demo::run(args).await,
         Command::Run(args) => run::run(args).await,
         Command::Plan(args) => plan::run(args).await,
@@ -96,9 +111,13 @@ async fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let code = match failure.is::<LevelMissed>() {
+                true => ExitCode::from(LevelMissed::CODE),
+                false => ExitCode::FAILURE,
+            };
             // Nobody is left to tell if this fails.
             let _ = writeln!(stderr(), "error: {}", visible_lines(&told(failure)));
-            ExitCode::FAILURE
+            code
         }
     }
 }
