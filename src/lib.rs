@@ -39,14 +39,15 @@ pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
 pub use measure::sql::audits::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{
-    AuditCall, ClassesSpec, CoverColumn, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec,
-    Report, Versus,
+    AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, GatherSpec,
+    LossCall, LossColumn, LossLevels, LossSpec, Report, Versus,
 };
 pub use pipeline::{
     AnonymizeExec, AnonymizeLogicalCodec, AnonymizeNode, AnonymizePhysicalCodec, BlockExec,
-    ClassesExec, ClassesNode, CoverExec, CoverNode, DivisionExec, IndividualsExec, LossExec,
-    LossNode, MaskErrorsExec, Measured, MeasuredNode, Phase, ProfileExec, PseudonymizeExec,
-    ReportExec, ReportNode, Step, Summary, anonymize, steps,
+    ClassesExec, ClassesNode, CollapseExec, CollapseNode, CompareExec, CompareNode, CoverExec,
+    CoverNode, DivisionExec, GatherExec, GatherNode, IndividualsExec, LossExec, LossNode,
+    MaskErrorsExec, Measured, MeasuredNode, Phase, ProfileExec, PseudonymizeExec, ReportExec,
+    ReportNode, Step, Summary, anonymize, steps,
 };
 pub use planner::{
     AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,
@@ -57,7 +58,7 @@ pub use spec::{
     NullId, NullSensitive, Output, Secrecy, SmallPatterns, Spec,
 };
 pub use system::anatomy::sub_tables;
-pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, Form, FunctionEntry, INDIVIDUAL};
+pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, FunctionEntry, INDIVIDUAL};
 pub use table::coding::{DateLevel, Levels};
 pub use table::{Categories, Taxonomy};
 

@@ -15,7 +15,9 @@ use crate::call::{
     CategoriesFunction, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
     InputFunction, RELEASE, ReleaseFunction, register_expressions,
 };
-use crate::measure::sql::audits::{AUDITS, class_key, class_tuple, unique_sets, value_hash};
+use crate::measure::sql::audits::{
+    AUDITS, class_key, class_tuple, different_values, unique_sets, value_hash,
+};
 use crate::measure::sql::{EstimateCounts, MEASURES, MeasureTableFunction};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
 use crate::system::FUNCTIONS;
@@ -98,7 +100,9 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     for function in [class_tuple(), class_key(), value_hash()] {
         state.register_udf(function)?;
     }
-    state.register_udaf(unique_sets())?;
+    for function in [unique_sets(), different_values()] {
+        state.register_udaf(function)?;
+    }
     for function in MEASURES {
         state.register_udtf(
             function.name,

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use datafusion_anonymize::publish::visible_lines;
-use failure::{Failure, LevelMissed, mask_panics, told};
+use failure::{Failure, LevelMissed, mask_panics, told, without_panics_of_readers};
 use log::Level;
 use secrets::hide;
 
@@ -97,15 +97,7 @@ async fn main() -> ExitCode {
     show_warnings();
     let cli = Cli::parse();
     progress::tell(cli.progress);
-    let done = match cli.command {
-        Command::Demo(args) => demo::run(args).await,
-        Command::Run(args) => run::run(args).await,
-        Command::Plan(args) => plan::run(args).await,
-        Command::Init(args) => init::run(args).await,
-        Command::Audit(args) => audit::run(args).await,
-        Command::Compare(args) => compare::run(args).await,
-        Command::Sql(args) => sql::run(args).await,
-    };
+    let done = without_panics_of_readers(run(cli.command)).await;
     output::wait_if_ending();
     temporary::remove();
     match done {
@@ -119,6 +111,18 @@ async fn main() -> ExitCode {
             let _ = writeln!(stderr(), "error: {}", visible_lines(&told(failure)));
             code
         }
+    }
+}
+
+async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => demo::run(args).await,
+        Command::Run(args) => run::run(args).await,
+        Command::Plan(args) => plan::run(args).await,
+        Command::Init(args) => init::run(args).await,
+        Command::Audit(args) => audit::run(args).await,
+        Command::Compare(args) => compare::run(args).await,
+        Command::Sql(args) => sql::run(args).await,
     }
 }
 

@@ -9,7 +9,7 @@ use super::source::{Load, categories};
 use super::value::ArgumentValue;
 use crate::algorithm::ALGORITHMS;
 use crate::spec::{BlockSize, Choice, GivenDomain, Spec};
-use crate::system::{ANATOMY_ARGUMENTS, FUNCTIONS, Form, NOT_FOR_ANATOMY};
+use crate::system::{self, SystemProperties};
 use crate::{error, model};
 
 pub(super) use flags::plan_flags;
@@ -137,6 +137,12 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
     },
 ];
 
+/// What only the functions of one system take, by the name of the system.
+static OWN: &[(&str, &[ArgumentEntry])] = &[
+    ("buckets", flags::ARGUMENTS),
+    ("fingerprints", FINGERPRINT_ARGUMENTS),
+];
+
 /// What only functions that publish fingerprints take.
 static FINGERPRINT_ARGUMENTS: &[ArgumentEntry] = &[ArgumentEntry {
     name: "output",
@@ -166,21 +172,22 @@ pub(super) fn read(
             }
             Refusal::Reason(reason) => error::argument(function, name, reason),
         };
-        let useless = NOT_FOR_ANATOMY.iter().find(|(a, _)| a == name);
-        if let (Some((_, reason)), true) = (useless, spec.is_anatomy()) {
+        let mut refused = spec.properties().refused.iter();
+        if let Some((_, reason)) = refused.find(|(refused, _)| refused == name) {
             return Err(error::argument(function, name, reason));
         }
-        spec = if name == "division" && spec.is_anatomy() {
-            read_division(spec, value).map_err(refuse)?
-        } else if let Some(entry) = arguments_of(function).find(|a| a.name == name) {
+        spec = if let Some(entry) = arguments_of(function).find(|a| a.name == name) {
             (entry.read)(spec, value, load).map_err(refuse)?
-        } else if name == "categories" && parameters(function).any(|p| p == name) {
-            read_categories(spec, value, load).map_err(refuse)?
         } else if parameters(function).any(|p| p == name) {
-            let text = value
-                .plain()
-                .ok_or_else(|| refuse("must be one value".into()))?;
-            spec.with_parameter(name, text)
+            let read = match name.as_str() {
+                "categories" => read_categories(spec, value, load),
+                "division" => read_division(spec, value),
+                _ => match value.plain() {
+                    Some(text) => Ok(spec.with_parameter(name, text)),
+                    None => Err("must be one value".into()),
+                },
+            };
+            read.map_err(refuse)?
         } else {
             return Err(unknown(function, name));
         };
@@ -196,41 +203,36 @@ pub(super) fn id(arguments: &[(String, ArgumentValue)]) -> Option<&str> {
 
 /// The arguments that a function takes besides the input and parameters.
 pub fn arguments_of(function: &str) -> impl Iterator<Item = &'static ArgumentEntry> {
-    let form = form(function);
-    let own = match form {
-        Some(Form::Buckets) => flags::ARGUMENTS,
-        Some(Form::Fingerprints | Form::Combinations) => FINGERPRINT_ARGUMENTS,
-        _ => &[],
+    let properties = properties(function);
+    let own = OWN.iter().find(|(system, _)| {
+        let name = properties.map(|properties| properties.name);
+        name == Some(*system)
+    });
+    let taken = move |argument: &&ArgumentEntry| {
+        properties.is_none_or(|p| {
+            // Algorithms form classes.
+            (argument.name != "algorithm" || p.groups.is_none())
+                && p.refused.iter().all(|(name, _)| *name != argument.name)
+        })
     };
-    // Local groups are formed by a strategy.
-    let buckets = form == Some(Form::Buckets);
-    let common = ARGUMENTS
-        .iter()
-        .filter(move |a| !buckets || a.name != "algorithm");
-    let anatomy = Spec::new(function).is_anatomy();
-    let useless = move |name: &str| anatomy && NOT_FOR_ANATOMY.iter().any(|(a, _)| *a == name);
-    let common = common.filter(move |a| !useless(a.name));
-    common.chain(own)
+    let common = ARGUMENTS.iter().filter(taken);
+    common.chain(own.map_or(&[] as &[_], |(_, own)| own))
 }
 
-fn form(function: &str) -> Option<Form> {
-    let mut functions = FUNCTIONS.iter();
-    functions.find(|f| f.name == function).map(|f| f.form)
+fn properties(function: &str) -> Option<&'static SystemProperties> {
+    system::find(function).map(|function| function.system.properties())
 }
 
-/// Parameters of the function's models and options of all algorithms.
+/// Parameters of the function and its models, and options of all algorithms if one of them forms classes.
 fn parameters(function: &str) -> impl Iterator<Item = &'static str> {
-    let anatomy = Spec::new(function).is_anatomy();
     let models = model::offered_by(function).flat_map(|m| m.parameters);
-    let classes = matches!(
-        form(function),
-        Some(Form::Classes | Form::Fingerprints | Form::Combinations)
-    );
+    let properties = properties(function);
+    let classes = properties.is_some_and(|properties| properties.groups.is_none());
     let algorithms = ALGORITHMS.iter().filter(move |_| classes);
     let algorithms = algorithms.flat_map(|a| a.options);
-    let parameters = models.chain(algorithms).map(|p| p.name);
-    let anatomizing = ANATOMY_ARGUMENTS.iter().map(|(name, _)| *name);
-    parameters.chain(anatomizing.filter(move |_| anatomy))
+    let own = properties.map_or(&[] as &[_], |properties| properties.parameters);
+    let own = own.iter().map(|(name, _)| *name);
+    models.chain(algorithms).map(|p| p.name).chain(own)
 }
 
 fn unknown(function: &str, name: &str) -> DataFusionError {

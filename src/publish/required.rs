@@ -5,7 +5,7 @@ use datafusion::common::{Result, plan_datafusion_err};
 use super::manifest::{Attained, Manifest, Required, RequiredLevel, judge};
 use crate::measure::{AuditCall, LossCall, Report};
 use crate::spec::Spec;
-use crate::system::{Form, INDIVIDUAL, sensitive_tree};
+use crate::system::{Compared, INDIVIDUAL, sensitive_tree};
 use crate::table::coding::Levels;
 
 /// Counts of a manifest, and whether more is better.
@@ -57,10 +57,10 @@ pub(super) fn check(spec: &Spec, population: bool, levels: &[RequiredLevel]) -> 
 
 /// The measures of a function whose releases can be judged by them, and whether more is better.
 pub(super) fn offered(spec: &Spec, population: bool) -> Result<Vec<(&'static str, bool)>> {
-    let mut offered = match spec.entry()?.form {
-        Form::Anatomy | Form::Division => OF_SUB_TABLES.to_vec(),
-        Form::Buckets => OF_BUCKETS.to_vec(),
-        Form::Classes | Form::Fingerprints | Form::Combinations => Report::Audit(AuditCall {
+    let mut offered = match spec.properties().compared {
+        Compared::Tables => OF_SUB_TABLES.to_vec(),
+        Compared::Buckets => OF_BUCKETS.to_vec(),
+        Compared::Records | Compared::Labels => Report::Audit(AuditCall {
             one_row_per_individual: spec.id().is_none(),
             labels: sensitive_tree(spec).is_some(),
             population,
@@ -92,10 +92,10 @@ fn not_audited(spec: &Spec) -> Vec<String> {
 fn losses(spec: &Spec) -> Result<Vec<(&'static str, bool)>> {
     let masked = |qi: &&String| matches!(spec.hierarchies().get(*qi), Some(Levels::Mask(_)));
     let columns: Vec<String> = spec.qi().iter().filter(|qi| !masked(qi)).cloned().collect();
-    if spec.is_anatomy() || columns.is_empty() {
+    if !spec.properties().generalizes || columns.is_empty() {
         return Ok(vec![]);
     }
-    let buckets = spec.entry()?.form == Form::Buckets;
+    let buckets = spec.properties().groups.is_some();
     let hierarchies = columns
         .iter()
         .map(|column| spec.hierarchies().contains_key(column));

@@ -10,7 +10,7 @@ use datafusion_anonymize::internals::table::{
     Block, Categorical, Fingerprints, Hierarchical, Hierarchy, LossTree, Numeric, QuasiIdentifier,
     Sensitive,
 };
-use datafusion_anonymize::{ARGUMENTS, AUDITS, FUNCTIONS, Form, arguments_of};
+use datafusion_anonymize::{ARGUMENTS, AUDITS, FUNCTIONS, arguments_of};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array};
@@ -39,9 +39,9 @@ fn cases() -> Vec<Case> {
     let classes = |function: &str| {
         FUNCTIONS
             .iter()
-            .any(|f| f.name == function && f.form == Form::Classes)
+            .any(|f| f.name == function && f.system_name() == "classes")
     };
-    // Models of other forms are tested with what they publish.
+    // Models of other systems are tested with what they publish.
     for entry in MODELS.iter().filter(|m| classes(m.function)) {
         for (count, share) in [(2, "0.7"), (3, "0.5"), (4, "0.34")] {
             let texts: Vec<(&str, String)> = entry
