@@ -24,6 +24,7 @@ mod pipeline;
 mod planner;
 pub mod publish;
 mod register;
+mod release;
 #[cfg(test)]
 mod repeatable;
 mod spec;
@@ -32,7 +33,7 @@ mod table;
 
 pub use call::{
     ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, AuditTableFunction,
-    arguments_of, sample_patients,
+    arguments_of, enable_url_table, read_files, sample_patients,
 };
 pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
@@ -45,8 +46,8 @@ pub use pipeline::{
     AnonymizeExec, AnonymizeLogicalCodec, AnonymizeNode, AnonymizePhysicalCodec, BlockExec,
     ClassesExec, ClassesNode, CollapseExec, CollapseNode, CompareExec, CompareNode, CoverExec,
     CoverNode, DivisionExec, GatherExec, GatherNode, IndividualsExec, LossExec, LossNode,
-    MaskErrorsExec, Measured, MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec, ReportNode,
-    Summary, anonymize,
+    MaskErrorsExec, Measured, MeasuredNode, Phase, ProfileExec, PseudonymizeExec, ReportExec,
+    ReportNode, Step, Summary, anonymize, steps,
 };
 pub use planner::{
     AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,

@@ -13,7 +13,7 @@ use datafusion::prelude::SessionContext;
 use crate::call::{
     AnonymizeRelationPlanner, AnonymizeTableFunction, AuditTableFunction, CATEGORIES_FUNCTION,
     CategoriesFunction, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
-    InputFunction, register_expressions,
+    InputFunction, RELEASE, ReleaseFunction, register_expressions,
 };
 use crate::measure::sql::audits::{
     AUDITS, class_key, class_tuple, different_values, unique_sets, value_hash,
@@ -83,6 +83,7 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
     state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
     state.register_udtf(CATEGORIES_FUNCTION, Arc::new(CategoriesFunction));
+    state.register_udtf(RELEASE, Arc::new(ReleaseFunction));
     for name in [HIERARCHY_FUNCTION, HIERARCHY] {
         state.register_udtf(name, Arc::new(HierarchyFunction));
     }

@@ -3,6 +3,7 @@
 pub(crate) mod codec;
 pub(crate) mod node;
 pub(crate) mod operator;
+mod progress;
 mod summary;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
@@ -16,4 +17,5 @@ pub use operator::{
     GatherExec, IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec,
     ReportExec,
 };
+pub use progress::{Phase, Step, steps};
 pub use summary::Summary;

@@ -28,14 +28,15 @@ const ROOMS: &str = "
     system                    engine  engine/threads table model algorithm check error system/anatomy/slppa
                                       system/buckets/lgb system/fingerprints/sets spec
     call/value                engine
-    call/source               engine  table error system call/value
+    release                   engine  error
+    call/source               engine  table error system release call/value
     pipeline                  engine  engine/threads table model algorithm check measure error engine
                                       system/anatomy/slppa spec system
     measure/sql               engine  table measure error system/buckets/lgb system call/value call/source pipeline
-    publish                   engine  table check measure error spec system pipeline
+    publish                   engine  table check measure error spec system release pipeline
     planner                   engine  error engine spec system pipeline publish
-    call                      engine  model algorithm error spec system call/value call/source pipeline measure/sql
-                                      publish
+    call                      engine  model algorithm error spec system release call/value call/source pipeline
+                                      measure/sql publish
     register                  engine  system measure/sql planner call
 ";
 
