@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::arrow::array::{
     ArrayRef, Date32Array, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array,
 };
-use datafusion::arrow::compute::{cast, take_record_batch};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::compute::{cast, concat_batches, take_record_batch};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::streaming::StreamingTable;
 use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_anonymize::register_all;
@@ -151,6 +156,31 @@ fn table(batch: &RecordBatch, rng: &mut ChaCha8Rng) -> Arc<MemTable> {
     Arc::new(MemTable::try_new(batch.schema(), parts).unwrap())
 }
 
+/// Both tables, `o` and `p`.
+fn with_records(
+    ctx: &SessionContext,
+    original: &[Record],
+    published: &[Record],
+    kind: u32,
+    rng: &mut ChaCha8Rng,
+) {
+    let cells = published.iter().map(|r| CLASSES[r.1].0);
+    let exact = original.iter().map(|r| VALUES[r.1]);
+    let cells: ArrayRef = Arc::new(cells.collect::<StringArray>());
+    let exact: ArrayRef = Arc::new(exact.collect::<Int32Array>());
+    for (name, records, qi) in [("p", published, cells), ("o", original, exact)] {
+        let values = records.iter().map(|r| r.2).collect::<Int32Array>();
+        let columns: [(&str, ArrayRef); 3] = [
+            ("who", ids(records, kind, rng)),
+            ("a", qi),
+            ("what", Arc::new(values)),
+        ];
+        let columns = columns.map(|(name, column)| (name, column, true));
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        ctx.register_table(name, table(&batch, rng)).unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_is_compared_with_himself() {
     for seed in 0..120 {
@@ -162,38 +192,11 @@ async fn everybody_is_compared_with_himself() {
             original.sort();
         }
         let kind = rng.random_range(0..4);
-        let values = |records: &[Record]| -> ArrayRef {
-            Arc::new(records.iter().map(|r| r.2).collect::<Int32Array>())
-        };
-        let cells: ArrayRef = Arc::new(
-            published
-                .iter()
-                .map(|r| CLASSES[r.1].0)
-                .collect::<StringArray>(),
-        );
-        let exact: ArrayRef =
-            Arc::new(original.iter().map(|r| VALUES[r.1]).collect::<Int32Array>());
-        let batch = |records: &[Record], qi: ArrayRef, rng: &mut ChaCha8Rng| {
-            let columns = [
-                ("who", ids(records, kind, rng)),
-                ("a", qi),
-                ("what", values(records)),
-            ];
-            RecordBatch::try_from_iter_with_nullable(
-                columns.map(|(name, column)| (name, column, true)),
-            )
-            .unwrap()
-        };
         let config = SessionConfig::new()
             .with_target_partitions(rng.random_range(1..=4))
             .with_batch_size(rng.random_range(1..=40));
         let ctx = context(config);
-        for (name, batch) in [
-            ("p", batch(&published, cells, &mut rng)),
-            ("o", batch(&original, exact, &mut rng)),
-        ] {
-            ctx.register_table(name, table(&batch, &mut rng)).unwrap();
-        }
+        with_records(&ctx, &original, &published, kind, &mut rng);
         let sql = "SELECT measure, CAST(value AS BIGINT) FROM audit(p, id => who, qi => [a], sensitive => what, \
                    original => o, same_ids => true) WHERE section = 'original' OR measure IN \
                    ('individuals', 'records_without_id', 'individuals_in_several_classes')";
@@ -207,6 +210,66 @@ async fn everybody_is_compared_with_himself() {
             .map(|(name, count)| (name.to_owned(), count.to_string()))
             .collect();
         assert_eq!(audited, expected, "seed {seed}, ids of kind {kind}");
+    }
+}
+
+/// What is counted to measure a loss, by its definition. Records of nobody count as those of one individual.
+fn expected_sizes(published: &[Record], original: &[Record]) -> BTreeMap<&'static str, f64> {
+    let people =
+        |records: &[Record]| records.iter().map(|r| r.0).collect::<BTreeSet<_>>().len() as f64;
+    let pairs = |records: &[Record]| {
+        let pairs = records.iter().map(|r| (r.0, r.2));
+        pairs.collect::<BTreeSet<_>>().len() as f64
+    };
+    let shown: BTreeSet<(usize, Option<i32>)> = published.iter().map(|r| (r.1, r.0)).collect();
+    let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();
+    for (class, _) in &shown {
+        *sizes.entry(*class).or_default() += 1.0;
+    }
+    let squares: f64 = sizes.values().map(|size| size * size).sum();
+    let (here, there) = (people(published), people(original));
+    let mut expected = BTreeMap::from([
+        ("dm", squares + (there - here).max(0.0) * there),
+        ("original_records", pairs(original)),
+        ("published_records", pairs(published)),
+        ("original_individuals", there),
+        ("published_individuals", here),
+    ]);
+    if let Some(least) = sizes.values().copied().reduce(f64::min) {
+        expected.insert("cavg", here / sizes.len() as f64 / least);
+    }
+    expected
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn losses_count_everybody_once() {
+    for seed in 1000..1080 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let original = records(&mut rng, VALUES.len());
+        let mut published = records(&mut rng, CLASSES.len());
+        if seed % 2 == 0 {
+            published.sort_by_key(|r| (r.1, r.0));
+        }
+        let kind = rng.random_range(0..4);
+        let ctx = context(
+            SessionConfig::new()
+                .with_target_partitions(rng.random_range(1..=4))
+                .with_batch_size(rng.random_range(1..=40)),
+        );
+        with_records(&ctx, &original, &published, kind, &mut rng);
+        let sql = "SELECT measure, value FROM information_loss(o, p, id => who, qi => [a], sensitive => what) \
+                   WHERE value IS NOT NULL AND measure IN ('dm', 'cavg', 'original_records', 'published_records', \
+                   'original_individuals', 'published_individuals')";
+        let found = rows(&ctx, sql).await.unwrap();
+        let expected = expected_sizes(&published, &original);
+        assert_eq!(found.len(), expected.len(), "seed {seed}: {found:?}");
+        for row in found {
+            let (value, wanted): (f64, f64) = (row[1].parse().unwrap(), expected[row[0].as_str()]);
+            assert!(
+                (value - wanted).abs() < 1e-9,
+                "seed {seed}: {row:?}, not {wanted}"
+            );
+        }
     }
 }
 
@@ -387,4 +450,56 @@ async fn a_comparison_spills_and_counts_the_same() {
         }
     }
     assert!(spilled, "no pool was tight");
+}
+
+/// A table that counts how often it is read.
+#[derive(Debug)]
+struct Counted {
+    rows: RecordBatch,
+    reads: Arc<AtomicUsize>,
+}
+
+impl PartitionStream for Counted {
+    fn schema(&self) -> &SchemaRef {
+        self.rows.schema_ref()
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let rows = self.rows.clone();
+        let schema = rows.schema();
+        let stream = futures::stream::once(async move { Ok(rows) });
+        Box::pin(RecordBatchStreamAdapter::new(schema, stream))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_reads_its_input_three_times() {
+    let ctx = context(SessionConfig::new().with_target_partitions(2));
+    let sample = ctx.sql("SELECT * FROM sample_patients(600)").await.unwrap();
+    let sample = sample.collect().await.unwrap();
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = Counted {
+        rows: concat_batches(&sample[0].schema(), &sample).unwrap(),
+        reads: Arc::clone(&reads),
+    };
+    let table = StreamingTable::try_new(sample[0].schema(), vec![Arc::new(counted)]).unwrap();
+    ctx.register_table("counted", Arc::new(table)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // One sensitive column, and several.
+    let calls = [
+        "anonymize_eir(counted, id => patient_id, qi => [birth_year, sex], sensitive => diagnosis, l => 2)",
+        "anonymize_p_sensitive((SELECT DISTINCT ON (patient_id) * FROM counted ORDER BY patient_id, visit_date, \
+         diagnosis, ward), id => patient_id, qi => [birth_year, sex], sensitive => [diagnosis, ward], k => 3, p => 2, algorithm => 'mondrian')",
+    ];
+    for (at, call) in calls.into_iter().enumerate() {
+        reads.store(0, Ordering::Relaxed);
+        let target = folder.path().join(at.to_string());
+        let sql = format!(
+            "SELECT * FROM publish('{}', (SELECT * FROM {call}))",
+            target.display()
+        );
+        rows(&ctx, &sql).await.unwrap();
+        assert_eq!(reads.load(Ordering::Relaxed), 3, "{call}");
+    }
 }
