@@ -25,7 +25,7 @@ use super::{read_back, sources};
 use crate::error;
 use crate::pipeline::{AnonymizeNode, Summary};
 use crate::spec::Spec;
-use crate::system::{INDIVIDUAL, SecretRule};
+use crate::system::{INDIVIDUAL, SecretRule, id_and_others};
 
 /// How to publish.
 ///
@@ -388,7 +388,8 @@ impl Work<'_> {
                 "{function}: a ledger needs an id: individuals without one cannot be recognized"
             ));
         }
-        let id = self.call.input.schema().field(0).name().clone();
+        let fields = self.call.input.schema().fields();
+        let id = id_and_others(fields)?.0.name().clone();
         let plan = datafusion::logical_expr::LogicalPlanBuilder::from(self.call.input.clone())
             .project(vec![datafusion::logical_expr::cast(
                 ident(id),
