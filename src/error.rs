@@ -57,6 +57,7 @@ const OURS: &[&str] = &[
     "query_error",
     "query_error_summary",
     "relative_error",
+    "release",
     "sample_patients",
     "similarity_attack",
     "vulnerable_classes",

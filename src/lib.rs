@@ -24,6 +24,7 @@ mod pipeline;
 mod planner;
 pub mod publish;
 mod register;
+mod release;
 #[cfg(test)]
 mod repeatable;
 mod spec;
@@ -32,20 +33,21 @@ mod table;
 
 pub use call::{
     ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, AuditTableFunction,
-    arguments_of, sample_patients,
+    arguments_of, enable_url_table, read_files, sample_patients,
 };
 pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
 pub use measure::sql::audits::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{
-    AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, LossCall,
-    LossColumn, LossLevels, LossSpec, Report, Versus,
+    AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, GatherSpec,
+    LossCall, LossColumn, LossLevels, LossSpec, Report, Versus,
 };
 pub use pipeline::{
     AnonymizeExec, AnonymizeLogicalCodec, AnonymizeNode, AnonymizePhysicalCodec, BlockExec,
     ClassesExec, ClassesNode, CollapseExec, CollapseNode, CompareExec, CompareNode, CoverExec,
-    CoverNode, DivisionExec, IndividualsExec, LossExec, LossNode, MaskErrorsExec, Measured,
-    MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec, ReportNode, Summary, anonymize,
+    CoverNode, DivisionExec, GatherExec, GatherNode, IndividualsExec, LossExec, LossNode,
+    MaskErrorsExec, Measured, MeasuredNode, Phase, ProfileExec, PseudonymizeExec, ReportExec,
+    ReportNode, Step, Summary, anonymize, steps,
 };
 pub use planner::{
     AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,

@@ -13,9 +13,11 @@ use datafusion::prelude::SessionContext;
 use crate::call::{
     AnonymizeRelationPlanner, AnonymizeTableFunction, AuditTableFunction, CATEGORIES_FUNCTION,
     CategoriesFunction, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
-    InputFunction, register_expressions,
+    InputFunction, RELEASE, ReleaseFunction, register_expressions,
 };
-use crate::measure::sql::audits::{AUDITS, class_key, class_tuple, unique_sets, value_hash};
+use crate::measure::sql::audits::{
+    AUDITS, class_key, class_tuple, different_values, unique_sets, value_hash,
+};
 use crate::measure::sql::{EstimateCounts, MEASURES, MeasureTableFunction};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
 use crate::system::FUNCTIONS;
@@ -81,6 +83,7 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
     state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
     state.register_udtf(CATEGORIES_FUNCTION, Arc::new(CategoriesFunction));
+    state.register_udtf(RELEASE, Arc::new(ReleaseFunction));
     for name in [HIERARCHY_FUNCTION, HIERARCHY] {
         state.register_udtf(name, Arc::new(HierarchyFunction));
     }
@@ -97,7 +100,9 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     for function in [class_tuple(), class_key(), value_hash()] {
         state.register_udf(function)?;
     }
-    state.register_udaf(unique_sets())?;
+    for function in [unique_sets(), different_values()] {
+        state.register_udaf(function)?;
+    }
     for function in MEASURES {
         state.register_udtf(
             function.name,

@@ -1,7 +1,9 @@
 //! `anonymize audit`: what a published table attains.
 
+use datafusion_anonymize::publish::RequiredLevel;
+
 use crate::Failure;
-use crate::measure::{self, Arguments, Call, Format, Required};
+use crate::measure::{self, Arguments, Call, Format};
 
 /// See what a published table attains: individuals, classes, models, risks, and what is not protected.
 ///
@@ -92,7 +94,7 @@ pub struct Args {
 
     /// Exit with code 1 unless this level is reached; may be given several times
     #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
-    require: Vec<Required>,
+    require: Vec<RequiredLevel>,
 
     /// Most memory, such as 512m or 10g; what needs more is spilled to disk or refused [default: no limit]
     #[arg(short, long, value_name = "SIZE", value_parser = crate::sql::size)]

@@ -1,7 +1,9 @@
 //! `anonymize compare`: what was lost on the way to a published table.
 
+use datafusion_anonymize::publish::RequiredLevel;
+
 use crate::Failure;
-use crate::measure::{self, Arguments, Call, Format, Required};
+use crate::measure::{self, Arguments, Call, Format};
 
 /// See what was lost on the way from the original table to the published one, per column and in total.
 ///
@@ -69,7 +71,7 @@ pub struct Args {
 
     /// Exit with code 1 unless this level is reached in total; may be given several times
     #[arg(long, value_name = "MEASURE=LEVEL", value_parser = measure::required)]
-    require: Vec<Required>,
+    require: Vec<RequiredLevel>,
 
     /// Most memory, such as 512m or 10g; what needs more is spilled to disk or refused [default: no limit]
     #[arg(short, long, value_name = "SIZE", value_parser = crate::sql::size)]

@@ -1,6 +1,7 @@
 //! The gate that all messages pass before somebody can read them: none shows a value of the data, or one that came from the
 //! environment by `${NAME}`.
 
+use std::fmt;
 use std::io::{Write, stderr};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::OnceLock;
@@ -14,6 +15,23 @@ use crate::secrets::hide;
 
 /// Why a command ended without doing its work; told by [`told`].
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Work that was done and misses a level that was required of it. It has an exit code of its own.
+#[derive(Debug)]
+pub struct LevelMissed(pub String);
+
+impl LevelMissed {
+    /// The exit code.
+    pub const CODE: u8 = 3;
+}
+
+impl fmt::Display for LevelMissed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LevelMissed {}
 
 /// What is told of a failure.
 pub fn told(failure: Failure) -> String {

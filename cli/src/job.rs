@@ -6,12 +6,14 @@ mod value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::TableReference;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::FUNCTIONS;
 use datafusion_anonymize::publish::{
-    Ledger, OnOverlap, Publish, ReportFormat, real_path, table_with,
+    Ledger, OnOverlap, Publish, ReportFormat, RequiredLevel, real_path, table_with,
 };
+use datafusion_anonymize::{FUNCTIONS, read_files};
 use datafusion_cli::pool_type::PoolType;
 use toml::{Table, Value};
 
@@ -27,8 +29,8 @@ pub use value::{sql, toml_text};
 /// What a job says.
 #[derive(Debug)]
 pub struct Job {
-    /// Tables by name, as SQL.
-    inputs: Vec<(String, String)>,
+    /// Tables by name.
+    inputs: Vec<(String, Input)>,
     query: Option<String>,
     pub function: String,
     /// The other arguments of the function.
@@ -37,8 +39,17 @@ pub struct Job {
     pub report: Option<Report>,
     population: Option<Population>,
     ledger: Option<(PathBuf, String, OnOverlap)>,
+    required: Vec<RequiredLevel>,
     memory: Option<u64>,
     partitions: Option<usize>,
+}
+
+/// What an input is.
+#[derive(Debug)]
+enum Input {
+    Query(String),
+    /// Files, with the types of some of their columns.
+    Files(String, Vec<(String, DataType)>),
 }
 
 /// The people among whom somebody may be looked for, as SQL, and the column that tells them apart.
@@ -90,6 +101,7 @@ impl Job {
         let population = job.optional_table("population")?;
         let population = population.map(read_population).transpose()?;
         let ledger = job.optional_table("ledger")?.map(read_ledger).transpose()?;
+        let required = read_required(job.optional_table("require")?.unwrap_or_default())?;
         let mut run = Keys::new("run", job.optional_table("run")?.unwrap_or_default());
         let memory = run.text("memory")?;
         let memory = memory
@@ -105,6 +117,7 @@ impl Job {
             "report",
             "population",
             "ledger",
+            "require",
             "run",
         ])?;
         Ok(Self {
@@ -116,6 +129,7 @@ impl Job {
             report,
             population,
             ledger,
+            required,
             memory,
             partitions,
         })
@@ -138,14 +152,29 @@ impl Job {
         self.partitions
     }
 
-    /// Makes the inputs known.
-    pub async fn register(&self, context: &SessionContext) -> Result<(), Failure> {
-        for (name, query) in &self.inputs {
-            let view = format!("CREATE VIEW {} AS {query}", identifier(name));
-            let made = context.sql(&view).await;
-            made.map_err(|e| format!("input.{name}: {}", of_engine(e)))?;
+    /// Makes the inputs known; returns what is to be said of them.
+    pub async fn register(&self, context: &SessionContext) -> Result<Vec<String>, Failure> {
+        let mut said = vec![];
+        for (name, input) in &self.inputs {
+            let made = async {
+                match input {
+                    Input::Query(query) => {
+                        let view = format!("CREATE VIEW {} AS {query}", identifier(name));
+                        context.sql(&view).await.map(|_| vec![])
+                    }
+                    Input::Files(path, types) => {
+                        let (table, notes) = read_files(&context.state(), path, types).await?;
+                        context.register_table(TableReference::bare(name.as_str()), table)?;
+                        Ok(notes)
+                    }
+                }
+            };
+            let notes = made
+                .await
+                .map_err(|e| format!("input.{name}: {}", of_engine(e)))?;
+            said.extend(notes);
         }
-        Ok(())
+        Ok(said)
     }
 
     /// The records to anonymize, as SQL.
@@ -219,6 +248,7 @@ impl Job {
     pub async fn publish(&self, context: &SessionContext) -> Result<Publish, Failure> {
         let publish = Publish::to(&self.target)
             .with_figures(self.report.is_some())
+            .with_required(self.required.clone())
             .with_ledger(self.ledger()?);
         let Some(Population { query, id }) = &self.population else {
             return Ok(publish);
@@ -282,17 +312,29 @@ pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn inputs(table: Table) -> Result<Vec<(String, String)>, Failure> {
+fn inputs(table: Table) -> Result<Vec<(String, Input)>, Failure> {
     let mut inputs = vec![];
     for (name, value) in table {
-        let query = match value {
-            Value::String(path) => format!("SELECT * FROM {}", quoted(&path)),
+        let read = match value {
+            Value::String(path) => Input::Files(path, vec![]),
             Value::Table(table) => {
-                let path = format!("input.{name}");
-                let mut input = Keys::new(&path, table);
-                let query = relation(&path, &mut input)?;
-                input.finish(&["path", "sql"])?;
-                query
+                let key = format!("input.{name}");
+                let mut input = Keys::new(&key, table);
+                let types = input.optional_table("types")?;
+                let read = match (input.text("path")?, input.text("sql")?, types) {
+                    (Some(path), None, types) => {
+                        Input::Files(path, read_types(&key, types.unwrap_or_default())?)
+                    }
+                    (None, Some(query), None) => Input::Query(query),
+                    (None, Some(_), Some(_)) => {
+                        return Err(
+                            format!("{key}.types is for files; write CAST in {key}.sql").into()
+                        );
+                    }
+                    _ => return Err(format!("{key} needs either path or sql").into()),
+                };
+                input.finish(&["path", "sql", "types"])?;
+                read
             }
             _ => {
                 return Err(format!(
@@ -301,7 +343,7 @@ fn inputs(table: Table) -> Result<Vec<(String, String)>, Failure> {
                 .into());
             }
         };
-        inputs.push((name, query));
+        inputs.push((name, read));
     }
     if inputs.is_empty() {
         return Err(
@@ -309,6 +351,47 @@ fn inputs(table: Table) -> Result<Vec<(String, String)>, Failure> {
         );
     }
     Ok(inputs)
+}
+
+/// Types that a job can state.
+const TYPES: [(&str, DataType); 6] = [
+    ("text", DataType::Utf8),
+    ("integer", DataType::Int64),
+    ("number", DataType::Float64),
+    ("boolean", DataType::Boolean),
+    ("date", DataType::Date32),
+    (
+        "timestamp",
+        DataType::Timestamp(TimeUnit::Microsecond, None),
+    ),
+];
+
+fn read_types(key: &str, table: Table) -> Result<Vec<(String, DataType)>, Failure> {
+    let names = TYPES.map(|(name, _)| name).join("\", \"");
+    let read = |(column, value): (String, Value)| {
+        let known = TYPES.iter().find(|(name, _)| value.as_str() == Some(*name));
+        match known {
+            Some((_, data_type)) => Ok((column, data_type.clone())),
+            None => Err(format!("{key}.types.{column} must be one of \"{names}\"").into()),
+        }
+    };
+    table.into_iter().map(read).collect()
+}
+
+/// `[require]`: a level for each measure.
+fn read_required(table: Table) -> Result<Vec<RequiredLevel>, Failure> {
+    let read = |(measure, value): (String, Value)| {
+        let level = match value {
+            Value::Integer(level) => Some(level as f64),
+            Value::Float(level) => Some(level).filter(|level| level.is_finite()),
+            _ => None,
+        };
+        match level {
+            Some(level) => Ok(RequiredLevel { measure, level }),
+            None => Err(format!("require.{measure} must be a number").into()),
+        }
+    };
+    table.into_iter().map(read).collect()
 }
 
 /// What a table with `path` or `sql` stands for, as SQL.

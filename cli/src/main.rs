@@ -6,8 +6,10 @@
 mod allocator;
 mod audit;
 mod compare;
+mod copied;
 mod demo;
 mod failure;
+mod ignored;
 mod init;
 mod job;
 mod measure;
@@ -28,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use datafusion_anonymize::publish::visible_lines;
-use failure::{Failure, mask_panics, told, without_panics_of_readers};
+use failure::{Failure, LevelMissed, mask_panics, told, without_panics_of_readers};
 use log::Level;
 use secrets::hide;
 
@@ -47,6 +49,16 @@ use secrets::hide;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// How to tell how far long work is, on standard error
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        default_value = "auto"
+    )]
+    progress: progress::Form,
 }
 
 #[derive(Debug, Subcommand)]
@@ -75,6 +87,7 @@ Exit codes:
   0    done
   1    failed; the reason is on standard error, its first line begins with 'error: '
   2    wrong usage
+  3    run: a level that the job requires is missed; nothing is published
   130  interrupted (Ctrl-C); 129 and 143 for the signals HUP and TERM
   141  whoever read the output went away (anonymize ... | head)";
 
@@ -82,16 +95,21 @@ Exit codes:
 async fn main() -> ExitCode {
     mask_panics();
     show_warnings();
-    let command = Cli::parse().command;
-    let done = without_panics_of_readers(run(command)).await;
+    let cli = Cli::parse();
+    progress::tell(cli.progress);
+    let done = without_panics_of_readers(run(cli.command)).await;
     output::wait_if_ending();
     temporary::remove();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let code = match failure.is::<LevelMissed>() {
+                true => ExitCode::from(LevelMissed::CODE),
+                false => ExitCode::FAILURE,
+            };
             // Nobody is left to tell if this fails.
             let _ = writeln!(stderr(), "error: {}", visible_lines(&told(failure)));
-            ExitCode::FAILURE
+            code
         }
     }
 }

@@ -5,7 +5,8 @@ use std::io::Write;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Float64Type;
-use datafusion_anonymize::publish::visible;
+use datafusion_anonymize::publish::{Attained, RequiredLevel, judge, visible};
+use datafusion_anonymize::{Phase, Step};
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;
@@ -22,22 +23,15 @@ pub enum Format {
     Json,
 }
 
-/// A level that must be reached.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Required {
-    measure: String,
-    level: f64,
-}
-
 /// Reads `k=10`.
-pub fn required(text: &str) -> Result<Required, String> {
+pub fn required(text: &str) -> Result<RequiredLevel, String> {
     let expected = "expected a measure and a level, such as k=10 or eir_beta=0.5";
     let (measure, level) = text.split_once('=').ok_or(expected)?;
     let level: f64 = level.trim().parse().map_err(|_| expected)?;
     if measure.trim().is_empty() || !level.is_finite() {
         return Err(expected.into());
     }
-    Ok(Required {
+    Ok(RequiredLevel {
         measure: measure.trim().to_owned(),
         level,
     })
@@ -153,7 +147,7 @@ pub struct Call<'a> {
 }
 
 /// Runs a call, prints its rows, and fails if a level is missed.
-pub async fn run(call: Call<'_>, format: Format, levels: &[Required]) -> Result<(), Failure> {
+pub async fn run(call: Call<'_>, format: Format, levels: &[RequiredLevel]) -> Result<(), Failure> {
     end_at_interrupt()?;
     let group = call.group;
     let (context, _) = session(&Limits {
@@ -172,7 +166,12 @@ pub async fn run(call: Call<'_>, format: Format, levels: &[Required]) -> Result<
         tables.join(", "),
         call.arguments.0
     );
-    let progress = Progress::start("measuring");
+    let comparing = Step {
+        phase: Phase::Comparing,
+        done: 0,
+        of: None,
+    };
+    let progress = Progress::of("comparing", move || vec![comparing]);
     let batches = context.sql(&sql).await?.collect().await?;
     drop(progress);
     let rows = rows(&batches);
@@ -265,7 +264,7 @@ fn print_json(group: &str, rows: &[Row]) -> Result<(), Failure> {
 const FAULTS: [&str; 2] = ["records_without_id", "individuals_in_several_classes"];
 
 /// What is said of each level that is missed, and of faults that nobody allowed.
-fn missed(rows: &[Row], levels: &[Required]) -> Result<Vec<String>, Failure> {
+fn missed(rows: &[Row], levels: &[RequiredLevel]) -> Result<Vec<String>, Failure> {
     let mut missed = vec![];
     for fault in FAULTS {
         let allowed = levels.is_empty() || levels.iter().any(|level| level.measure == fault);
@@ -277,39 +276,18 @@ fn missed(rows: &[Row], levels: &[Required]) -> Result<Vec<String>, Failure> {
             ));
         }
     }
-    for Required { measure, level } in levels {
-        let of_table = |row: &&Row| row.measure == *measure && row.better.is_some();
-        // Of a measure per column and in total, the total is last.
-        let Some(row) = rows.iter().rev().find(of_table) else {
-            let mut names: Vec<&str> = vec![];
-            for row in rows.iter().filter(|row| row.better.is_some()) {
-                if !names.contains(&row.measure.as_str()) {
-                    names.push(&row.measure);
-                }
-            }
-            let names = names.join(", ");
-            return Err(
-                format!("--require: there is no level '{measure}' (levels: {names})").into(),
-            );
-        };
-        let higher = row.better.as_deref() == Some("higher");
-        let reached = row.value.is_some_and(|value| {
-            if higher {
-                value >= *level
-            } else {
-                value <= *level
-            }
-        });
-        if !reached {
-            let bound = if higher { "at least" } else { "at most" };
-            let attained = row
-                .value
-                .map_or("not known".into(), |value| value.to_string());
-            missed.push(format!(
-                "{measure} must be {bound} {level}, but is {attained}"
-            ));
-        }
-    }
+    let attained = rows.iter().filter_map(|row| {
+        Some(Attained {
+            measure: &row.measure,
+            total: row.group.is_empty(),
+            value: row.value,
+            higher: row.better.as_deref()? == "higher",
+        })
+    });
+    let judged = judge(levels, &attained.collect::<Vec<_>>());
+    let judged = judged.map_err(|unknown| format!("--require: {unknown}"))?;
+    let failed = judged.iter().filter(|level| !level.passed);
+    missed.extend(failed.map(ToString::to_string));
     Ok(missed)
 }
 

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::publish::{MANIFEST, Release, ReportFormat};
+use datafusion_anonymize::publish::{self, MANIFEST, Outcome, Release, ReportFormat};
 
 use crate::Failure;
+use crate::failure::LevelMissed;
 use crate::job::{Job, Report};
 use crate::output::{self, Output, end_at_interrupt};
 use crate::progress::Progress;
@@ -46,6 +47,7 @@ Exit codes:
   0    published
   1    failed; nothing is visible, unless the message says otherwise
   2    wrong usage
+  3    a level that the job requires is missed; nothing is visible, and the report says what is missed
   130  interrupted (Ctrl-C)
   141  whoever read the output went away";
 
@@ -68,11 +70,30 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         job.keep_apart(&context, &args.job, written).await?;
         written.try_folder()?;
     }
-    let progress = Progress::start("publishing");
+    let far = publish::Progress::default();
+    let told = far.clone();
+    let progress = Progress::of("publishing", move || told.steps());
     let call = job.call(&format!("({})", job.query()), &job.arguments)?;
     let frame = context.sql(&call).await?;
-    let release = job.publish(&context).await?.run(frame).await?;
+    let outcome = job
+        .publish(&context)
+        .await?
+        .with_progress(far)
+        .try_run(frame)
+        .await?;
     drop(progress);
+    let release = match outcome {
+        Outcome::Published(release) => release,
+        Outcome::Missed(missed) => {
+            if let (Some(report), Some(written), Some(figures)) =
+                (&job.report, &written, &missed.figures)
+            {
+                written.write(&figures.report(report.format)?)?;
+                output::say(&format!("report    {}", report.file.display()))?;
+            }
+            return Err(LevelMissed(missed.to_string()).into());
+        }
+    };
     for warning in &release.warnings {
         log::warn!("{warning}");
     }
@@ -95,7 +116,9 @@ pub async fn open(job: &Job) -> Result<SessionContext, Failure> {
         let sql = format!("SET datafusion.execution.target_partitions = {partitions}");
         context.sql(&sql).await?.collect().await?;
     }
-    job.register(&context).await?;
+    for note in job.register(&context).await? {
+        output::say(&format!("note      {note}"))?;
+    }
     Ok(context)
 }
 

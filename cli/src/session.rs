@@ -22,8 +22,9 @@ use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 use datafusion_cli::pool_type::PoolType;
 
-use datafusion_anonymize::{MaskErrors, limit_memory};
+use datafusion_anonymize::{MaskErrors, enable_url_table, limit_memory};
 
+use crate::ignored::RefuseIgnored;
 use crate::stores::Stores;
 use crate::{allocator, temporary};
 
@@ -73,8 +74,8 @@ pub async fn session(
         runtime = runtime.with_memory_pool(pool);
     }
 
-    let context =
-        SessionContext::new_with_config_rt(config, runtime.build_arc()?).enable_url_table();
+    let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
+    let context = enable_url_table(context);
     context.refresh_catalogs().await?;
     context.register_catalog_list(Arc::new(DynamicObjectStoreCatalog::new(
         context.state().catalog_list().clone(),
@@ -94,6 +95,7 @@ pub async fn session(
     );
 
     datafusion_anonymize::register_all(&context)?;
+    context.register_relation_planner(Arc::new(RefuseIgnored))?;
     Ok((context, registry))
 }
 

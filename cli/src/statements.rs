@@ -5,7 +5,7 @@
 //! what it prints in memory, and prints row counts and times between the results. So that part is here.
 
 use std::io::{BufWriter, IsTerminal, Write, stderr, stdout};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -21,9 +21,10 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::object_store::ObjectStore;
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
+use datafusion_anonymize::steps;
 use datafusion_cli::cli_context::CliSessionContext;
 use datafusion_cli::exec::exec_from_commands;
 use datafusion_cli::print_format::PrintFormat;
@@ -31,6 +32,7 @@ use datafusion_cli::print_options::{MaxRows, PrintOptions};
 use futures::StreamExt;
 use url::Url;
 
+use crate::copied::{Copied, check_flat, ours};
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -161,17 +163,32 @@ impl CliSessionContext for Statements {
     /// Runs and prints the plan, and leaves nothing for datafusion-cli to print.
     async fn execute_logical_plan(&self, plan: LogicalPlan) -> Result<DataFrame> {
         let start = Instant::now();
-        let progress = Progress::start("running");
+        let running: Arc<OnceLock<Arc<dyn ExecutionPlan>>> = Arc::default();
+        let told = Arc::clone(&running);
+        let progress = Progress::of("running", move || told.get().map(steps).unwrap_or_default());
         let max_rows = if shown_whole(&plan)? {
             MaxRows::Unlimited
         } else {
             self.options.maxrows
         };
 
-        let frame = self.context.execute_logical_plan(plan).await?;
-        let task = Arc::new(frame.task_ctx());
-        let batches = execute_stream(frame.create_physical_plan().await?, task)?;
-        let count = self.print(batches, max_rows, progress).await?;
+        let separated = matches!(self.options.format, PrintFormat::Csv | PrintFormat::Tsv);
+        if separated && ours(&plan)? && !matches!(plan, LogicalPlan::Copy(_)) {
+            check_flat(plan.schema().as_arrow())?;
+        }
+        let copied = Copied::of(&self.context.state(), &plan).await?;
+        let run = async {
+            let frame = self.context.execute_logical_plan(plan).await?;
+            let task = Arc::new(frame.task_ctx());
+            let plan = frame.create_physical_plan().await?;
+            let _ = running.set(Arc::clone(&plan));
+            let batches = execute_stream(plan, task)?;
+            self.print(batches, max_rows, progress).await
+        };
+        let count = match copied {
+            None => run.await?,
+            Some(copied) => copied.end(run.await).await?,
+        };
         self.print_footer(count, max_rows, start);
 
         let nothing = LogicalPlanBuilder::empty(false).build()?;

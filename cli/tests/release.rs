@@ -126,6 +126,366 @@ fn a_job_is_published_once_with_its_report() {
 
 /// With a population ten times as large, a journalist finds people with less than the prosecutor's risk.
 #[test]
+fn what_misses_a_required_level_is_reported_and_not_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let required = format!("{JOB}[require]\nk = 2\nprosecutor_max = 0.0001\n");
+    fs::write(folder.path().join("job.toml"), required).unwrap();
+    let run = |settings: &[&str]| {
+        let mut command = anonymize(folder.path());
+        command
+            .args(["run", "job.toml", "--format", "md"])
+            .args(settings);
+        command.output().unwrap()
+    };
+    let missed = run(&[]);
+    let said = text(&missed.stderr);
+    assert_eq!(missed.status.code(), Some(3), "{said}");
+    assert!(
+        said.starts_with(
+            "error: nothing is published: prosecutor_max must be at most 0.0001, but is "
+        ),
+        "{said}"
+    );
+    assert!(manifest(&folder.path().join("out")).is_none());
+    let report = fs::read_to_string(folder.path().join("job.report.md")).unwrap();
+    assert!(
+        report.contains("**Not published: a required level is missed."),
+        "{report}"
+    );
+    assert!(
+        report.contains("- reached: k must be at least 2, and is "),
+        "{report}"
+    );
+    let unknown = run(&["--set", "require.prosecutor_maximum=0.1"]);
+    assert!(
+        refused(unknown)
+            .contains("there is no level 'prosecutor_maximum'; did you mean 'prosecutor_max'?")
+    );
+    let wrong = run(&["--set", "require.k=many"]);
+    assert!(refused(wrong).contains("require.k must be a number"));
+    ok(run(&["--set", "require.prosecutor_max=1"]));
+    let published = manifest(&folder.path().join("out")).unwrap();
+    assert_eq!(published["required"].as_array().unwrap().len(), 2);
+    assert_eq!(published["required"][1]["passed"], true);
+    assert!(
+        !fs::read_to_string(folder.path().join("job.report.md"))
+            .unwrap()
+            .contains("Not published")
+    );
+}
+
+#[test]
+fn phases_are_told_to_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    let output = anonymize(folder.path())
+        .args(["run", "job.toml", "--progress", "json"])
+        .output()
+        .unwrap();
+    let told = text(&output.stderr);
+    ok(output);
+    let lines: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect();
+    let phases: Vec<_> = lines
+        .iter()
+        .map(|line| line["phase"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        phases,
+        [
+            "reading",
+            "gathering",
+            "forming",
+            "writing",
+            "verifying",
+            "comparing"
+        ]
+    );
+    let published = manifest(&folder.path().join("out")).unwrap();
+    let records = |at: usize| lines[at]["records"].as_u64().unwrap();
+    assert_eq!(
+        records(3),
+        published["counts"]["records_out"].as_u64().unwrap()
+    );
+    assert_eq!(
+        (records(0), records(2), records(4)),
+        (records(1), records(3), records(3))
+    );
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["seconds"].as_f64().unwrap() >= 0.0)
+    );
+    // Nothing is told where nobody asks, and no terminal is there.
+    let other = anonymize(folder.path())
+        .args(["run", "job.toml", "--set", "target=other"])
+        .output()
+        .unwrap();
+    assert!(text(&other.stderr).is_empty(), "{}", text(&other.stderr));
+}
+
+#[test]
+fn a_release_is_an_input() {
+    let folder = tempfile::tempdir().unwrap();
+    job(folder.path());
+    let run = |args: &[&str]| anonymize(folder.path()).args(args).output().unwrap();
+    ok(run(&["run", "job.toml"]));
+    let roles = [
+        "--id",
+        "individual",
+        "--qi",
+        "sex,birth_year",
+        "--sensitive",
+        "diagnosis",
+    ];
+    for target in ["out", "out/", "./out"] {
+        let audit = [&["audit", target], &roles[..], &["--require", "eir_l=3"]].concat();
+        assert!(ok(run(&audit)).contains("eir_l"), "{target}");
+        let count = format!("SELECT count(DISTINCT individual) AS n FROM '{target}'");
+        let counted = ok(run(&["sql", "-q", "--format", "csv", "-c", &count]));
+        assert_eq!(counted, "n\n400\n", "{target}");
+    }
+    let copy =
+        "COPY (SELECT * FROM sample_patients(individuals => 400, seed => 1)) TO 'patients.parquet'";
+    ok(run(&["sql", "-q", "-c", copy]));
+    let compare = [
+        &[
+            "compare",
+            "patients.parquet",
+            "out",
+            "--original-id",
+            "patient_id",
+        ],
+        &roles[..],
+    ]
+    .concat();
+    assert!(ok(run(&compare)).contains("nloss"));
+    // It is no input of another release.
+    let again = fs::read_to_string(folder.path().join("job.toml")).unwrap();
+    let again = again
+        .replace("patients = {", "#")
+        .replace("\"out\"", "\"next\"");
+    let again = again.replace("[input]", "[input]\npatients = \"out\"");
+    let again = again
+        .replace("patient_id", "individual")
+        .replace("qi = [\"sex\", \"birth_year\"]", "qi = []");
+    fs::write(folder.path().join("again.toml"), again).unwrap();
+    let said = refused(run(&["run", "again.toml"]));
+    assert!(
+        said.contains("is itself a release") || said.contains("qi"),
+        "{said}"
+    );
+    assert!(manifest(&folder.path().join("next")).is_none());
+}
+
+/// People with codes that begin with zeros, others in which letters come late, whole and other numbers.
+const PEOPLE: &str = "SELECT value AS id, lpad(CAST(value * 7 % 40 AS VARCHAR), 5, '0') AS postcode, \
+    20 + value % 50 AS age, CASE WHEN value < 1900 THEN CAST(value % 8 AS VARCHAR) ELSE 'N' END AS code, \
+    CAST(value % 30 AS DOUBLE) / 4 AS weight FROM range(0, 2000)";
+
+/// A job over files, with the names of its columns.
+fn job_over(input: &str) -> String {
+    format!(
+        "target = \"out\"\n{input}\n[publish]\nfunction = \"anonymize_eir\"\nid = \"id\"\nqi = [\"age\", \"postcode\", \
+         \"weight\"]\nsensitive = \"code\"\nl = 3\nseed = \"5\"\n[report]\nenabled = false\n"
+    )
+}
+
+#[test]
+fn all_formats_give_the_same_release() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| anonymize(folder.path()).args(args).output().unwrap();
+    let mut seen = vec![];
+    for (file, options) in [
+        ("people.parquet", ""),
+        ("people.csv", ""),
+        (
+            "people.csv.gz",
+            " STORED AS CSV OPTIONS ('format.compression' 'gzip')",
+        ),
+        ("people.json", ""),
+        ("people.arrow", ""),
+    ] {
+        ok(run(&[
+            "sql",
+            "-q",
+            "-c",
+            &format!("COPY ({PEOPLE}) TO '{file}'{options}"),
+        ]));
+        let job = job_over(&format!("input.people = \"{file}\""))
+            .replace("\"out\"", &format!("\"{file}.out\""));
+        fs::write(folder.path().join("job.toml"), job).unwrap();
+        let said = ok(run(&["run", "job.toml"]));
+        // CSV has no types, so that somebody should know what was made of it.
+        let noted = said.contains(&format!(
+            "note      column 'code' of '{file}' is read as text: its values are of different kinds"
+        )) && said.contains(&format!(
+            "column 'postcode' of '{file}' is read as text: it has values with zeros in front"
+        ));
+        assert_eq!(noted, file.contains(".csv"), "{file}: {said}");
+        let manifest = manifest(&folder.path().join(format!("{file}.out"))).unwrap();
+        seen.push((file, manifest["files"][0]["sha256"].clone()));
+    }
+    for (file, sha256) in &seen {
+        assert_eq!(*sha256, seen[0].1, "{file}");
+    }
+}
+
+/// From a file to a report, and back from the release.
+#[test]
+fn columns_of_a_job_may_have_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| anonymize(folder.path()).args(args).output().unwrap();
+    let long = "x".repeat(200);
+    for (at, names) in [
+        ["Patient", "Age", "Größe", "Diagnose"],
+        ["a.id", "a.age", "order", "quoted \"x\""],
+        ["trailing ", " leading", "gid", "count"],
+        ["__id", "__qi_age", &long, "individuals"],
+        ["individual", "select", "lo", "label"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let sql = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let [id, qi, more, sensitive] = names.map(sql);
+        for file in ["people.csv", "people.parquet"] {
+            let copy = format!(
+                "COPY (SELECT value AS {id}, 20 + value % 40 AS {qi}, value % 3 AS {more}, 'd' || (value * 7 % 12) AS {sensitive} \
+                 FROM range(0, 90)) TO '{file}'"
+            );
+            ok(run(&["sql", "-q", "-c", &copy]));
+            let target = format!("{at}.{file}.out");
+            let list = |names: &[&str]| serde_json::to_string(names).unwrap();
+            let [id, qi, more, sensitive] = *names;
+            let job = format!(
+                "target = \"{target}\"\ninput.people = \"{file}\"\npopulation.path = \"{file}\"\npopulation.id = {}\n\
+                 [publish]\nfunction = \"anonymize_eir\"\nid = {}\nqi = {}\nsensitive = {}\nl = 2\n[require]\nk = 2\n",
+                list(&[id]).trim_matches(['[', ']']),
+                list(&[id]).trim_matches(['[', ']']),
+                list(&[qi, more]),
+                list(&[sensitive]).trim_matches(['[', ']']),
+            );
+            fs::write(folder.path().join("job.toml"), job).unwrap();
+            let said = ok(run(&["run", "job.toml"]));
+            assert!(
+                said.starts_with("published 90 individuals"),
+                "{names:?}: {said}"
+            );
+            ok(run(&["plan", "job.toml", "--vary", "l=2"]));
+            let columns = format!("{qi},{more}");
+            let roles = [
+                "--id",
+                "individual",
+                "--qi",
+                &columns,
+                "--sensitive",
+                sensitive,
+            ];
+            let original = [
+                "--original",
+                file,
+                "--original-id",
+                id,
+                "--population",
+                file,
+                "--population-id",
+                id,
+            ];
+            let audit = ok(run(
+                &[&["audit", &target], &roles[..], &original[..]].concat()
+            ));
+            assert!(audit.contains("journalist_max"), "{names:?}: {audit}");
+            let compare = [&["compare", file, &target, "--original-id", id], &roles[..]].concat();
+            assert!(ok(run(&compare)).contains("nloss"), "{names:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_states_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| anonymize(folder.path()).args(args).output().unwrap();
+    for file in ["people.csv", "people.parquet"] {
+        ok(run(&[
+            "sql",
+            "-q",
+            "-c",
+            &format!("COPY ({PEOPLE}) TO '{file}'"),
+        ]));
+        let input = format!(
+            "[input.people]\npath = \"{file}\"\ntypes = {{ postcode = \"integer\", age = \"text\" }}"
+        );
+        let job = job_over(&input).replace("\"out\"", &format!("\"{file}.out\""));
+        fs::write(folder.path().join("job.toml"), job).unwrap();
+        let said = ok(run(&["run", "job.toml"]));
+        assert!(!said.contains("'postcode'"), "{said}");
+        let types = format!(
+            "SELECT count(postcode['lo']) + count(array_length(age)) > 0 AS fits FROM '{file}.out'"
+        );
+        assert_eq!(
+            ok(run(&["sql", "-q", "--format", "csv", "-c", &types])),
+            "fits\ntrue\n"
+        );
+    }
+    for (types, expected) in [
+        (
+            "{ postcod = \"text\" }",
+            "types: 'people.csv' has no column 'postcod'; did you mean 'postcode'?",
+        ),
+        (
+            "{ postcode = \"code\" }",
+            "input.people.types.postcode must be one of \"text\", \"integer\"",
+        ),
+        ("3", "input.people.types must be a table"),
+    ] {
+        let job = job_over(&format!(
+            "[input.people]\npath = \"people.csv\"\ntypes = {types}"
+        ));
+        fs::write(folder.path().join("job.toml"), job).unwrap();
+        let said = refused(run(&["run", "job.toml"]));
+        assert!(said.contains(expected), "{types}: {said}");
+    }
+    let job = job_over("[input.people]\nsql = \"SELECT 1\"\ntypes = { a = \"text\" }");
+    fs::write(folder.path().join("job.toml"), job).unwrap();
+    assert!(refused(run(&["run", "job.toml"])).contains("input.people.types is for files"));
+}
+
+#[test]
+fn clauses_that_would_be_ignored_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (query, clause) in [
+        ("SELECT * FROM patients TABLESAMPLE (10)", "TABLESAMPLE"),
+        (
+            "SELECT * FROM (SELECT * FROM patients) TABLESAMPLE (10)",
+            "TABLESAMPLE",
+        ),
+        (
+            "SELECT p.* FROM patients WITH ORDINALITY AS p",
+            "WITH ORDINALITY",
+        ),
+    ] {
+        fs::write(
+            folder.path().join("job.toml"),
+            format!("query = \"{query}\"\n{JOB}"),
+        )
+        .unwrap();
+        let run = anonymize(folder.path())
+            .args(["run", "job.toml"])
+            .output()
+            .unwrap();
+        let said = refused(run);
+        assert!(
+            said.contains(&format!("{clause} is not supported")),
+            "{query}: {said}"
+        );
+        assert!(!folder.path().join("out").exists());
+    }
+}
+
+#[test]
 fn a_population_bounds_the_journalist() {
     let folder = tempfile::tempdir().unwrap();
     let people = "SELECT sex, birth_year FROM sample_patients(individuals => 4000, seed => 1)";

@@ -148,7 +148,15 @@ fn releases_go_to_s3() {
         let files = folder_of(name);
         let roles = ["--id", "individual", "--qi", "birth_year,sex,race"];
         let asked = ["--sensitive", "diagnosis", "--require", "eir_l=3"];
-        program().run(&[&["audit", files.as_str()], &roles[..], &asked[..]].concat());
+        // Its files, and the release through its manifest.
+        for published in [files, target(name)] {
+            program().run(&[&["audit", published.as_str()], &roles[..], &asked[..]].concat());
+        }
+        let read = format!(
+            "SELECT count(*) > 0 AS n FROM release('{}', verify => true)",
+            target(name)
+        );
+        assert_eq!(program().rows(&read), [r#"{"n":true}"#]);
     };
     attains("job");
     let (code, said) = program().fails(&run);

@@ -83,7 +83,7 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
     },
     ArgumentEntry {
         name: "hierarchy",
-        help: "columns generalized to labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv'} (default: none)",
+        help: "columns generalized to labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv', job: 'even(5)'} (default: none)",
         read: read_hierarchies,
     },
     ArgumentEntry {
@@ -193,6 +193,12 @@ pub(super) fn read(
         };
     }
     Ok(spec)
+}
+
+/// The column that tells individuals apart, as a call names it.
+pub(super) fn id(arguments: &[(String, ArgumentValue)]) -> Option<&str> {
+    let id = arguments.iter().find(|(name, _)| name == "id");
+    id.and_then(|(_, value)| value.text())
 }
 
 /// The arguments that a function takes besides the input and parameters.

@@ -7,6 +7,7 @@
 
 mod anonymize;
 mod publish;
+mod release;
 mod sample;
 mod sample_patients;
 pub(crate) mod source;
@@ -15,10 +16,13 @@ mod table_function;
 pub(crate) mod value;
 
 pub use anonymize::{ARGUMENTS, ArgumentEntry, arguments_of};
+pub(crate) use release::{NAME as RELEASE, ReleaseFunction};
 pub use sample_patients::sample_patients;
 pub(crate) use source::categories::{CATEGORIES_FUNCTION, CategoriesFunction};
+pub use source::files::read_files;
 pub(crate) use source::hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction, NAME as HIERARCHY};
 pub(crate) use source::input::{INPUT_FUNCTION, InputFunction};
+pub use source::url_tables::enable_url_table;
 pub use sql::AnonymizeRelationPlanner;
 pub use table_function::{AnonymizeTableFunction, AuditTableFunction};
 

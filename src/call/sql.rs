@@ -13,9 +13,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::source::input::INPUT_FUNCTION;
-use super::source::{PlanningLoad, hierarchy};
+use super::source::{InputLoad, PlanningLoad, hierarchy};
 use super::value::ArgumentValue;
-use super::{anonymize, publish, sample};
+use super::{anonymize, publish, release, sample};
 use crate::error;
 use crate::measure::sql::{MeasureCall, MeasureEntry, audits};
 use crate::pipeline::{AnonymizeNode, coerced};
@@ -86,6 +86,8 @@ impl RelationPlanner for AnonymizeRelationPlanner {
             call.hierarchy(context)?
         } else if function == publish::NAME {
             call.publish(context)?
+        } else if function == release::NAME {
+            release::plan(call.positional(&function, context)?, &call.named, context)?
         } else {
             call.anonymize(&function, context)?
         };
@@ -95,7 +97,7 @@ impl RelationPlanner for AnonymizeRelationPlanner {
 }
 
 fn ours(function: &str) -> bool {
-    [sample::NAME, hierarchy::NAME, publish::NAME].contains(&function)
+    [sample::NAME, hierarchy::NAME, publish::NAME, release::NAME].contains(&function)
         || MeasureEntry::named(function).is_some()
         || FUNCTIONS.iter().any(|f| f.name == function)
 }
@@ -200,7 +202,7 @@ impl Call {
         hierarchy::plan_column(input, &self.named, context)
     }
 
-    /// `publish(target, release)`.
+    /// `publish(target, release, require => {…})`.
     fn publish(mut self, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
         let mut unnamed = self.unnamed.drain(..);
         let named = self.named.iter().position(|(name, _)| name == "target");
@@ -211,6 +213,8 @@ impl Call {
                 .map(|value| constant(publish::NAME, "target", &value, context))
                 .transpose()?,
         };
+        let required = self.named.iter().position(|(name, _)| name == "require");
+        let required = required.map(|at| self.named.swap_remove(at).1);
         let release = match self.relations.pop() {
             Some((_, release)) => Some(release),
             None => unnamed.next(),
@@ -220,7 +224,7 @@ impl Call {
             return Err(publish::wrong());
         };
         let release = plan_input(publish::NAME, release, context)?;
-        publish::plan(&target, release)
+        publish::plan(&target, release, required.as_ref())
     }
 
     /// `f(relation, …, constant, …, name => value, …)`.
@@ -278,8 +282,13 @@ impl Call {
                 "arguments after the input have names: id => …, qi => […]",
             ));
         }
-        let spec = anonymize::read(function, &self.named, &mut PlanningLoad(context))?;
         let input = plan_input(function, input, context)?;
+        let mut load = InputLoad {
+            load: PlanningLoad(context),
+            input: &input,
+            id: anonymize::id(&self.named),
+        };
+        let spec = anonymize::read(function, &self.named, &mut load)?;
         let mut to_expr = |expr, schema: &DFSchema| context.sql_to_expr(expr, schema);
         let (spec, input) = anonymize::plan_flags(spec, input, &mut to_expr)?;
         AnonymizeNode::plan(spec, input)

@@ -14,7 +14,7 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
 use super::anonymize;
-use super::source::{SessionLoad, input};
+use super::source::{InputLoad, SessionLoad, input};
 use super::value::ArgumentValue;
 use crate::error;
 use crate::pipeline::{AnonymizeNode, coerced};
@@ -58,11 +58,16 @@ impl TableFunctionImpl for AnonymizeTableFunction {
             .ok_or_else(|| {
                 plan_datafusion_err!("{}: needs a session of DataFusion", self.function)
             })?;
-        let spec = anonymize::read(self.function, &options, &mut SessionLoad(state))?;
         let provider = input::find(state, table)
             .map_err(|e| error::argument(self.function, "input:", e.strip_backtrace()))?;
         let scan = LogicalPlanBuilder::scan(table, provider_as_source(provider), None)?;
         let scan = coerced(scan.build()?)?;
+        let mut load = InputLoad {
+            load: SessionLoad(state),
+            input: &scan,
+            id: anonymize::id(&options),
+        };
+        let spec = anonymize::read(self.function, &options, &mut load)?;
         let mut to_expr =
             |expr: SqlExpr, schema: &DFSchema| state.create_logical_expr(&expr.to_string(), schema);
         let (spec, scan) = anonymize::plan_flags(spec, scan, &mut to_expr)?;

@@ -98,3 +98,37 @@ pub(crate) fn compare_schema() -> SchemaRef {
     let count = |name: &str| Field::new(name, DataType::Int64, false);
     Arc::new(Schema::new(COUNTS.map(count).to_vec()))
 }
+
+/// The individuals of one table. It is collapsed; it carries the class of each record, if it has classes.
+///
+/// ```text
+/// gathered   class, individuals, named, nameless_records, several, records, values
+/// ```
+///
+/// There is a row for each individual and class, with counts in the first row of each individual: 1, 1 if it has an id, its
+/// records if it has none, 1 if it has an id and several classes, its records, and its different values.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GatherSpec {
+    /// The SQL function that asks, for messages.
+    pub function: String,
+    /// Whether records have a class.
+    pub classes: bool,
+    /// How many sensitive columns there are.
+    pub sensitive: usize,
+}
+
+/// The rows of gathered individuals.
+pub(crate) fn gather_schema() -> SchemaRef {
+    let count = |name: &str| Field::new(name, DataType::Int64, false);
+    let counts = [
+        "individuals",
+        "named",
+        "nameless_records",
+        "several",
+        "records",
+        "values",
+    ];
+    let mut fields = vec![Field::new("class", DataType::Binary, false)];
+    fields.extend(counts.map(count));
+    Arc::new(Schema::new(fields))
+}

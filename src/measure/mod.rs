@@ -32,8 +32,8 @@ pub use similarity::{Similarity, similarity_attack};
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};
-pub(crate) use compare::{COUNTS, collapse_schema, compare_schema, plain_type};
-pub use compare::{CollapseSpec, CompareSpec};
+pub(crate) use compare::{COUNTS, collapse_schema, compare_schema, gather_schema, plain_type};
+pub use compare::{CollapseSpec, CompareSpec, GatherSpec};
 pub(crate) use cover::cover_schema;
 pub use cover::{CoverColumn, CoverSpec};
 pub(crate) use distance::BucketDistances;

@@ -52,6 +52,21 @@ impl Figures<'_> {
 }
 
 impl Report {
+    /// The measures that every report of this kind has and that levels can be required of, and whether more is better.
+    pub(crate) fn levels(&self) -> Vec<(&'static str, bool)> {
+        let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
+        let rows = self.rows(&Figures(&nothing)).into_iter();
+        rows.filter_map(|row| Some((row.measure, row.better? == "higher")))
+            .collect()
+    }
+
+    fn rows(&self, figures: &Figures<'_>) -> Vec<ReportRow> {
+        match self {
+            Report::Audit(call) => audit::rows(call, figures),
+            Report::Loss(call) => loss::rows(call, figures),
+        }
+    }
+
     /// The columns of the report.
     pub(crate) fn schema(&self) -> SchemaRef {
         let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
@@ -67,10 +82,7 @@ impl Report {
     /// The report on a row of figures.
     pub(crate) fn of(&self, figures: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let figures = Figures(figures);
-        let rows = match self {
-            Report::Audit(call) => audit::rows(call, &figures),
-            Report::Loss(call) => loss::rows(call, &figures),
-        };
+        let rows = self.rows(&figures);
         let text = StringBuilder::new;
         let (mut section, mut measure, mut better, mut note) = (text(), text(), text(), text());
         let mut value = Float64Builder::new();

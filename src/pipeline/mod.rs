@@ -3,16 +3,19 @@
 pub(crate) mod codec;
 pub(crate) mod node;
 pub(crate) mod operator;
+mod progress;
 mod summary;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use node::{
-    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, LossNode, Measured,
-    MeasuredNode, ReportNode, anonymize,
+    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode,
+    Measured, MeasuredNode, ReportNode, anonymize,
 };
-pub(crate) use node::{coerced, compare, report};
+pub(crate) use node::{coerced, compare, gather, report};
 pub use operator::{
     AnonymizeExec, BlockExec, ClassesExec, CollapseExec, CompareExec, CoverExec, DivisionExec,
-    IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
+    GatherExec, IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec,
+    ReportExec,
 };
+pub use progress::{Phase, Step, steps};
 pub use summary::Summary;

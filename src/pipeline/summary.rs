@@ -52,7 +52,8 @@ impl Summary {
     }
 }
 
-fn find<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> Option<&T> {
+/// The first operator of this type in a plan.
+pub(super) fn find<T: ExecutionPlan>(plan: &Arc<dyn ExecutionPlan>) -> Option<&T> {
     let here = plan.as_ref().downcast_ref::<T>();
     here.or_else(|| plan.children().into_iter().find_map(find::<T>))
 }

@@ -6,7 +6,8 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::pipeline::{
-    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, LossNode, ReportNode,
+    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode,
+    ReportNode,
 };
 use crate::publish::PublishNode;
 
@@ -45,6 +46,7 @@ pub(crate) const EXPRESSIONS: &[&str] = &[
     "__workload_report",
     "__workload_summary",
     "anonymize_class_tuple",
+    "anonymize_different_values",
     "anonymize_unique_sets",
     "anonymize_value_hash",
     "bucket_sum",
@@ -106,6 +108,8 @@ fn function_of(node: &LogicalPlan) -> Option<String> {
     } else if let Some(node) = any.downcast_ref::<CoverNode>() {
         &node.spec().function
     } else if let Some(node) = any.downcast_ref::<CollapseNode>() {
+        &node.spec().function
+    } else if let Some(node) = any.downcast_ref::<GatherNode>() {
         &node.spec().function
     } else if let Some(node) = any.downcast_ref::<CompareNode>() {
         &node.spec().function

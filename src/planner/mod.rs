@@ -30,8 +30,9 @@ use crate::engine::BlockPartitioning;
 use crate::error;
 use crate::pipeline::{
     AnonymizeExec, AnonymizeNode, BlockExec, ClassesExec, ClassesNode, CollapseExec, CollapseNode,
-    CompareExec, CompareNode, CoverExec, CoverNode, DivisionExec, IndividualsExec, LossExec,
-    LossNode, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec, ReportNode,
+    CompareExec, CompareNode, CoverExec, CoverNode, DivisionExec, GatherExec, GatherNode,
+    IndividualsExec, LossExec, LossNode, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
+    ReportNode,
 };
 use crate::publish::{PublishExec, PublishNode};
 use crate::spec::Spec;
@@ -117,6 +118,18 @@ impl ExtensionPlanner for AnonymizePlanner {
                 let spec = Arc::clone(node.spec());
                 let plan: Arc<dyn ExecutionPlan> =
                     Arc::new(CollapseExec::try_new(spec, Arc::clone(records))?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<GatherNode>() {
+                let [records] = physical_inputs else {
+                    return internal_err!("Gather has one input");
+                };
+                let spec = Arc::clone(node.spec());
+                let plan: Arc<dyn ExecutionPlan> =
+                    Arc::new(GatherExec::try_new(spec, Arc::clone(records))?);
                 (
                     plan,
                     node.filters(),

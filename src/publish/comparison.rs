@@ -192,7 +192,8 @@ async fn labels(measuring: &Measuring, spec: &Spec) -> Result<(f64, f64)> {
         None => String::new(),
     };
     let own = format!(
-        "SELECT {who}value, label FROM original JOIN ({pairs}) AS pairs ON {column} = value WHERE label IS NOT NULL"
+        "SELECT {who}pairs.value, pairs.label FROM original JOIN ({pairs}) AS pairs ON original.{column} = pairs.value \
+         WHERE pairs.label IS NOT NULL"
     );
     if spec.id().is_none() {
         let count = |what: &str, from: &str| {

@@ -16,18 +16,20 @@
 
 mod anatomy;
 mod comparison;
+mod counts;
 mod exec;
 mod folder;
 mod ledger;
 mod local;
-mod manifest;
 mod measuring;
 mod node;
 mod parts;
 mod paths;
 mod place;
+mod progress;
 mod read_back;
 mod report;
+mod required;
 mod run;
 mod sources;
 mod subject;
@@ -36,6 +38,9 @@ mod unfinished;
 mod verification;
 mod writer;
 
+use crate::release as manifest;
+
+pub use crate::release::{Attained, ReadRelease, Required, RequiredLevel, UnknownLevel, judge};
 pub use exec::PublishExec;
 pub use ledger::{Ledger, OnOverlap};
 pub use manifest::{
@@ -43,7 +48,8 @@ pub use manifest::{
 };
 pub use node::PublishNode;
 pub use paths::real_path;
+pub use progress::Progress;
 pub use report::{Bar, Distribution, Figures, ReportFormat, visible, visible_lines};
-pub use run::{Publish, Release};
+pub use run::{Missed, Outcome, Publish, Release};
 pub use sources::table_with;
 pub use unfinished::remove_unfinished;

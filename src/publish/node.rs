@@ -10,6 +10,7 @@ use datafusion::common::{DFSchema, DFSchemaRef, Result, internal_err};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
 use tokio::sync::OnceCell;
 
+use super::manifest::RequiredLevel;
 use super::run::{Publish, Release};
 
 /// A release that is made when the plan runs, and the files of which are its rows.
@@ -26,8 +27,12 @@ pub struct PublishNode {
 }
 
 impl PublishNode {
-    /// The plan that publishes the result of `plan`.
-    pub fn plan(target: &str, plan: LogicalPlan) -> Result<LogicalPlan> {
+    /// The plan that publishes the result of `plan` if it reaches the required levels.
+    pub fn plan(
+        target: &str,
+        plan: LogicalPlan,
+        required: Vec<RequiredLevel>,
+    ) -> Result<LogicalPlan> {
         let field = |name: &str, data_type| Field::new(name, data_type, false);
         let schema = Schema::new(vec![
             field("release", DataType::Utf8),
@@ -38,7 +43,7 @@ impl PublishNode {
             field("sha256", DataType::Utf8),
         ]);
         let node = Self {
-            publish: Arc::new(Publish::to(target)),
+            publish: Arc::new(Publish::to(target).with_required(required)),
             target: target.to_owned(),
             plan: Arc::new(plan),
             done: Arc::new(OnceCell::new()),

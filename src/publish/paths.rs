@@ -1,5 +1,6 @@
 //! Paths of this machine as the file system means them.
 
+use std::fs;
 use std::path::{Component, Path, PathBuf, absolute};
 
 use datafusion::common::Result;
@@ -47,6 +48,36 @@ pub(super) fn holds(url: &ListingTableUrl, file: &Path) -> Result<bool> {
         let pattern = url.get_glob().as_ref();
         pattern.is_none_or(|pattern| pattern.matches(&below.to_string_lossy()))
     }))
+}
+
+/// Whether a link somewhere below a folder leads to a place, into it, or to a folder around it.
+pub(super) fn links_to(folder: &Path, place: &Path) -> Result<bool> {
+    let (mut folders, mut seen) = (vec![folder.to_owned()], vec![]);
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            // Whoever reads the table will say what is wrong with it.
+            continue;
+        };
+        seen.push(folder.clone());
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let inner = match fs::read_link(&path) {
+                // What it leads to may not be there yet.
+                Ok(leads_to) => {
+                    let leads_to = real_path(&folder.join(leads_to))?;
+                    if overlap(&leads_to, place) {
+                        return Ok(true);
+                    }
+                    leads_to
+                }
+                Err(_) => path,
+            };
+            if inner.is_dir() && !seen.contains(&inner) {
+                folders.push(inner);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Where a URL leads to, without its pattern; nowhere if it is not of this machine.

@@ -1,6 +1,7 @@
 //! The way of a release, from a plan to its manifest.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use chrono::{SecondsFormat, Utc};
@@ -10,20 +11,23 @@ use datafusion::common::{
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore, ident};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{collect, execute_stream};
+use futures::TryStreamExt;
 
 use super::comparison::{original, truth};
 use super::ledger::{BegunEntry, Entered, Ledger};
-use super::manifest::{Counts, FileEntry, Manifest, Roles, TableEntry, Tool};
+use super::manifest::{FileEntry, Manifest, Required, RequiredLevel, Roles, TableEntry, Tool};
 use super::measuring::{KNOWN_PROGRAM, Measuring, not_protected, text};
 use super::place::{NotCommitted, Place, random_name};
+use super::progress::Progress;
 use super::report::Figures;
 use super::subject::Subject;
 use super::tables::{ReleaseTable, ReleaseTables, sensitive};
-use super::writer::{ROW_GROUP_ROWS, write};
-use super::{read_back, sources};
+use super::writer::{ROW_GROUP_ROWS, Written, write};
+use super::{counts, read_back, required, sources};
 use crate::error;
-use crate::pipeline::{AnonymizeNode, Summary};
+use crate::pipeline::{AnonymizeNode, Phase, Summary};
 use crate::spec::Spec;
 use crate::system::{INDIVIDUAL, SecretRule, id_and_others};
 
@@ -60,6 +64,8 @@ pub struct Publish {
     figures: bool,
     ledger: Option<Ledger>,
     population: Option<Population>,
+    required: Vec<RequiredLevel>,
+    progress: Progress,
 }
 
 /// The people among whom somebody may be looked for.
@@ -83,6 +89,42 @@ pub struct Release {
     pub warnings: Vec<String>,
 }
 
+/// What became of a run that did not fail.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It can be read.
+    Published(Box<Release>),
+    /// Nothing is visible, because a required level is missed.
+    Missed(Box<Missed>),
+}
+
+/// What was not published, because it misses a required level.
+#[derive(Debug, Clone)]
+pub struct Missed {
+    /// What it would have been. Its files are gone.
+    pub manifest: Manifest,
+    /// Figures for a report, if they were asked for.
+    pub figures: Option<Figures>,
+}
+
+impl Outcome {
+    /// The release; that there is none is an error.
+    fn published(self) -> Result<Release> {
+        match self {
+            Self::Published(release) => Ok(*release),
+            Self::Missed(missed) => Err(exec_datafusion_err!("publish: {missed}")),
+        }
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missed = self.manifest.required.iter().filter(|level| !level.passed);
+        let missed: Vec<String> = missed.map(Required::to_string).collect();
+        write!(f, "nothing is published: {}", missed.join("; "))
+    }
+}
+
 impl Publish {
     /// Publishes to a folder, or to the URL of one in an object store that the session knows.
     pub fn to(target: impl Into<String>) -> Self {
@@ -91,6 +133,8 @@ impl Publish {
             figures: false,
             ledger: None,
             population: None,
+            required: vec![],
+            progress: Progress::default(),
         }
     }
 
@@ -114,15 +158,38 @@ impl Publish {
         self
     }
 
+    /// Tells how far a run is.
+    pub fn with_progress(mut self, progress: Progress) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Publishes only what reaches these levels. Each names a measure of the manifest: one of the audit, a loss, or one of
+    /// `suppressed_share`, `individuals_suppressed`, `individuals_out` and `records_out`.
+    pub fn with_required(mut self, levels: Vec<RequiredLevel>) -> Self {
+        self.required = levels;
+        self
+    }
+
     /// Publishes the result of one call of an anonymizing function.
     ///
     /// # Errors
     ///
     /// If the target is not empty, if the plan is anything else than such a call, or if what was written differs from
-    /// what was to be written, fails its verification or is not true of the input. In each case nothing is visible.
+    /// what was to be written, fails its verification, is not true of the input, or misses a required level. In each case
+    /// nothing is visible.
     pub async fn run(&self, frame: DataFrame) -> Result<Release> {
+        self.try_run(frame).await?.published()
+    }
+
+    /// The same; what misses a required level is told with its figures, and is no error.
+    ///
+    /// # Errors
+    ///
+    /// In all other cases in which [`Publish::run`] fails.
+    pub async fn try_run(&self, frame: DataFrame) -> Result<Outcome> {
         let (state, plan) = frame.into_parts();
-        self.run_plan(&state, &plan).await
+        self.outcome_of(&state, &plan).await
     }
 
     pub(crate) async fn run_plan(
@@ -130,6 +197,10 @@ impl Publish {
         state: &SessionState,
         plan: &LogicalPlan,
     ) -> Result<Release> {
+        self.outcome_of(state, plan).await?.published()
+    }
+
+    async fn outcome_of(&self, state: &SessionState, plan: &LogicalPlan) -> Result<Outcome> {
         // Types are what they will be, also where a union has to make its parts alike.
         let (analyzer, options) = (state.analyzer(), state.config_options());
         let plan = analyzer.execute_and_check(plan.clone(), options, |_, _| {});
@@ -138,8 +209,9 @@ impl Publish {
         done.map_err(|e| error::input("publish", e))
     }
 
-    async fn run_call(&self, state: &SessionState, call: &Call) -> Result<Release> {
+    async fn run_call(&self, state: &SessionState, call: &Call) -> Result<Outcome> {
         let state = &with_ids_in_place(state);
+        required::check(&call.fixed, self.population.is_some(), &self.required)?;
         let runtime = state.runtime_env();
         let place = Place::find(runtime, &self.target)?;
         sources::check(state, &place, self.ledger.as_ref(), &call.input).await?;
@@ -156,6 +228,13 @@ impl Publish {
             Ok(staged) => staged,
             Err(error) => return Err(discard(&place, &staging.release, error).await),
         };
+        if !done.manifest.required.iter().all(|level| level.passed) {
+            sweep(&place, &staging.release).await;
+            return Ok(Outcome::Missed(Box::new(Missed {
+                manifest: done.manifest,
+                figures: done.figures,
+            })));
+        }
         match place.commit(&done.manifest, entry).await {
             Ok(()) => {}
             Err(NotCommitted::Refused(error)) => {
@@ -173,10 +252,10 @@ impl Publish {
         if let Err(error) = place.sweep_others(&staging.release).await {
             log::warn!("publish: staging of other runs is left: {error}");
         }
-        Ok(Release {
+        Ok(Outcome::Published(Box::new(Release {
             url: place.url().to_string(),
             ..done
-        })
+        })))
     }
 }
 
@@ -190,12 +269,16 @@ fn with_ids_in_place(state: &SessionState) -> SessionState {
 
 /// Leaves nothing behind of a run that failed. The failure is what is reported.
 async fn discard(place: &Place, release: &str, error: DataFusionError) -> DataFusionError {
+    sweep(place, release).await;
+    error
+}
+
+async fn sweep(place: &Place, release: &str) {
     if let Err(left) = place.sweep(release).await {
         log::warn!(
             "publish: temporary files are left at the target; the next run removes them: {left}"
         );
     }
-    error
 }
 
 /// One call of an anonymizing function, with a key that is the same in all passes over the input.
@@ -285,6 +368,7 @@ impl Work<'_> {
         let tables = ReleaseTables::of(spec, input, published, &division)?;
         let entered = self.enter_ledger().await?;
         let (files, summary) = self.write(&tables).await?;
+        self.publish.progress.enter(Phase::Comparing, None);
         let original = original(spec, input.clone())?;
         let measuring =
             Measuring::try_new(self.state, spec, self.place, &tables, &files, original).await?;
@@ -293,13 +377,13 @@ impl Work<'_> {
             None => measuring.audit(population).await?,
         };
         audit.extend(not_protected(&[KNOWN_PROGRAM]));
-        let mut counts = Counts::new(hidden_below(&self.call.spec)?, &summary);
+        let mut counts = counts::told(hidden_below(&self.call.spec)?, &summary);
         // Classes that show the same values are one.
         let classes = audit.iter().find(|m| m.measure == "classes");
         if let Some(classes) = classes.and_then(|m| m.value) {
             counts.classes = classes as u64;
         }
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             manifest_version: Manifest::version(),
             tool: Tool {
                 name: env!("CARGO_PKG_NAME").to_owned(),
@@ -316,9 +400,11 @@ impl Work<'_> {
             counts,
             audit,
             truth: truth(&measuring, spec, &tables).await?,
+            required: vec![],
             tables: tables.all.iter().map(|t| entry(t, &files)).collect(),
             files,
         };
+        manifest.required = required::judged(&manifest, &self.publish.required)?;
         let figures = match self.publish.figures {
             true => Some(Figures::gather(&measuring, &manifest).await?),
             false => None,
@@ -344,12 +430,23 @@ impl Work<'_> {
         })?;
         let rows = tables.rows(self.call.published.clone(), class_tuple)?;
         let plan = self.state.create_physical_plan(&rows).await?;
+        let progress = &self.publish.progress;
+        progress.begin(&plan);
         let rows = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(self.state)))?;
+        let counted = progress.clone();
+        let schema = rows.schema();
+        let rows = rows.inspect_ok(move |rows| counted.add_written(rows.num_rows()));
+        let rows = Box::pin(RecordBatchStreamAdapter::new(schema, rows));
         let written = write(self.place, self.release, &tables.all, rows, ROW_GROUP_ROWS).await?;
         let pool = &self.state.runtime_env().memory_pool;
+        progress.end();
+        let records = |files: &[Written]| files.iter().map(|file| file.records).sum::<u64>();
+        let all = written.iter().map(|files| records(files)).sum();
+        progress.enter(Phase::Verifying, Some(all));
         let mut files = vec![];
         for (table, written) in tables.all.iter().zip(&written) {
             files.extend(read_back::check(self.place, table, written, pool).await?);
+            progress.add(records(written));
         }
         Ok((files, Summary::of(&plan).unwrap_or_default()))
     }

@@ -16,6 +16,7 @@ use super::manifest::{MANIFEST, Manifest};
 use super::paths;
 use super::place::{Place, read};
 use super::writer::WRITER;
+use crate::release::ReleaseTable;
 
 /// Footers that are read at once.
 const AT_ONCE: usize = 16;
@@ -99,6 +100,12 @@ fn sources(plan: &LogicalPlan) -> Result<Vec<Source>> {
                     ending: options.file_extension.clone(),
                     parquet: options.format.get_ext() == "parquet",
                 }));
+            } else if let Some(release) = provider.downcast_ref::<ReleaseTable>() {
+                sources.push(Source {
+                    url: release.place().clone(),
+                    ending: String::new(),
+                    parquet: false,
+                });
             } else if let Some(view) = provider.downcast_ref::<ViewTable>() {
                 sources.extend(self::sources(view.logical_plan())?);
             }
@@ -133,8 +140,12 @@ impl Source {
                 same_store && (inside || self.url.contains(&place.path_of(published), false))
             );
         };
-        let inside = paths::real(&self.url)?.is_some_and(|input| input.starts_with(target));
-        Ok(inside || paths::holds(&self.url, &target.join(published))?)
+        let input = paths::real(&self.url)?;
+        let inside = input
+            .as_ref()
+            .is_some_and(|input| input.starts_with(target));
+        let linked = || input.map_or(Ok(false), |input| paths::links_to(&input, target));
+        Ok(inside || paths::holds(&self.url, &target.join(published))? || linked()?)
     }
 
     /// Whether one of the files was written by `publish`, wherever it lies now: their footers say so. The engine has read

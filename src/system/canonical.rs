@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, cast, lit};
 
 use super::layout::{INDIVIDUAL, flag_name};
 use crate::error;
-use crate::spec::{GivenDomain, Secrecy, Spec};
+use crate::spec::{GivenDomain, Notation, Secrecy, Spec};
 use crate::table::coding::{Kind, Ladder, Levels};
 
 /// The expressions that turn the input into canonical form, after checking every role against its schema.
@@ -243,6 +243,16 @@ pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<K
     {
         let message = format!("is given for '{name}', whose hierarchy tells its values already");
         return Err(error::argument(spec.function(), "domain", message));
+    }
+    if given.is_none()
+        && spec.notation == Notation::Text
+        && matches!(data_type, DataType::Duration(_))
+    {
+        let message = format!(
+            "cannot be 'text' for '{name}', a span of time, whose text could not be read again; leave it out, or count \
+             seconds in a subquery"
+        );
+        return Err(error::argument(spec.function(), "notation", message));
     }
     match (spec.domains().get(name), kind) {
         (Some(GivenDomain::Values(values)), Kind::Integer | Kind::Real) if values.len() != 2 => {

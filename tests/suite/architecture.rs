@@ -28,14 +28,15 @@ const ROOMS: &str = "
     system                    engine  engine/threads table model algorithm check error system/anatomy/slppa
                                       system/buckets/lgb system/fingerprints/sets spec
     call/value                engine
-    call/source               engine  table error system call/value
+    release                   engine  error
+    call/source               engine  table error system release call/value
     pipeline                  engine  engine/threads table model algorithm check measure error engine
                                       system/anatomy/slppa spec system
     measure/sql               engine  table measure error system/buckets/lgb system call/value call/source pipeline
-    publish                   engine  table check measure error spec system pipeline
+    publish                   engine  table check measure error spec system release pipeline
     planner                   engine  error engine spec system pipeline publish
-    call                      engine  model algorithm error spec system call/value call/source pipeline measure/sql
-                                      publish
+    call                      engine  model algorithm error spec system release call/value call/source pipeline
+                                      measure/sql publish
     register                  engine  system measure/sql planner call
 ";
 
@@ -272,9 +273,7 @@ fn only_systems_ask_which_system_it_is() {
             let function = !may(NAME_FUNCTIONS) && names.iter().any(|name| line.contains(name));
             let options = !may(READ_OPTIONS) && line.contains("SystemOptions::");
             let system = !may(READ_OPTIONS)
-                && [".system_name()", "properties().name", "Form::"]
-                    .iter()
-                    .any(|word| line.replace("CellForm::", "").contains(word));
+                && (line.contains(".system_name()") || line.contains("properties().name"));
             if function || options || system {
                 asked.push(format!("{place}:{}: {}", at + 1, line.trim()));
             }
@@ -323,9 +322,8 @@ fn takes_by_position(line: &str) -> bool {
             // What stands before the count is `a + spec.qi().len()`, say.
             let before = line[..at].trim_end_matches(|c: char| is_word(c) || "().".contains(c));
             let before = before.trim_end();
-            ["+", "-", ".."]
-                .iter()
-                .any(|sign| after.starts_with(sign) || before.ends_with(sign))
+            let signs = ['+', '-'];
+            after.starts_with(signs) || before.ends_with(signs)
         })
     });
     let sliced = ["columns()[", "fields()["]

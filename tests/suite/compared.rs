@@ -295,7 +295,12 @@ async fn files_are_read_as_often_as_said_and_records_are_not_joined() {
         ];
         assert_eq!(found, [*original, *published], "{sql}");
         for line in names(&plan) {
-            assert!(!line.contains("HashJoinExec"), "{line}: {sql}");
+            // Different sensitive values are few.
+            let of_values = line.contains("__shown") || line.contains("gby=[__value@");
+            assert!(
+                of_values || !line.contains("JoinExec: mode"),
+                "{line}: {sql}"
+            );
             if line.starts_with("AggregateExec") {
                 // Of the whole table, or by something of which there is little.
                 let little = [
@@ -304,7 +309,8 @@ async fn files_are_read_as_often_as_said_and_records_are_not_joined() {
                     "gby=[__class@",
                     "gby=[class@",
                 ];
-                assert!(little.iter().any(|by| line.contains(by)), "{line}: {sql}");
+                let little = little.iter().any(|by| line.contains(by));
+                assert!(of_values || little, "{line}: {sql}");
             }
         }
     }
@@ -313,14 +319,31 @@ async fn files_are_read_as_often_as_said_and_records_are_not_joined() {
 /// A call, and how often it reads the files of the original and of the published table.
 const CALLS: &[(&str, usize, usize)] = &[
     (
-        "SELECT * FROM audit(original, id => patient_id, ROLES, original => original, same_ids => true)",
-        4,
+        "SELECT * FROM audit(published, id => individual, ROLES)",
         0,
+        3,
     ),
     (
-        "SELECT * FROM audit((SELECT * FROM published), id => individual, ROLES, original => (SELECT patient_id AS individual, \
-      birth_year, sex, race, diagnosis FROM original), same_ids => true)",
+        "SELECT * FROM audit(published, id => individual, ROLES, original => (SELECT patient_id AS individual, birth_year, \
+         sex, race, diagnosis FROM original), same_ids => true)",
         1,
+        3,
+    ),
+    (
+        "SELECT * FROM information_loss(original, published, id => individual, original_id => patient_id, ROLES)",
+        3,
+        3,
+    ),
+    (
+        "SELECT * FROM information_loss(original, published, id => individual, original_id => patient_id, \
+         qi => [birth_year, sex, race])",
+        2,
+        2,
+    ),
+    (
+        "SELECT * FROM information_loss(original, published, id => individual, original_id => patient_id, \
+         qi => [birth_year, sex, race], published_only => true)",
+        0,
         3,
     ),
 ];

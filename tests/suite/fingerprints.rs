@@ -359,3 +359,57 @@ async fn random_tables_are_diverse_and_true() {
         "only {published} tables were published"
     );
 }
+
+/// A hierarchy that a call makes is the one that `hierarchy` makes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_makes_its_hierarchies() {
+    let ctx = crate::engine::context(SessionConfig::new().with_target_partitions(2));
+    let sql = "CREATE TABLE visits AS SELECT * FROM sample_patients(individuals => 300, seed => 1)";
+    crate::engine::rows(&ctx, sql).await.unwrap();
+    for (way, id) in [("even(3)", ""), ("co_occurrence(4)", ", id => patient_id")] {
+        let view = format!(
+            "CREATE OR REPLACE VIEW labels AS SELECT * FROM hierarchy(visits, column => ward, by => '{way}'{id})"
+        );
+        crate::engine::rows(&ctx, &view).await.unwrap();
+        let mut seen = vec![];
+        // In any order of the arguments.
+        for arguments in [
+            "visits, id => patient_id, qi => [sex], sensitive => ward, k => 3, l => 2, seed => 7, hierarchy => {ward: NAMED}",
+            "visits, hierarchy => {ward: NAMED}, id => patient_id, qi => [sex], sensitive => ward, k => 3, l => 2, seed => 7",
+        ] {
+            for named in ["labels".to_owned(), format!("'{way}'")] {
+                let call = arguments.replace("NAMED", &named);
+                let sql = format!("SELECT * FROM anonymize_kl({call}) ORDER BY individual, ward");
+                seen.push(crate::engine::rows(&ctx, &sql).await.unwrap());
+            }
+        }
+        assert!(!seen[0].is_empty());
+        assert!(seen.iter().all(|rows| *rows == seen[0]), "{way}");
+    }
+    let kl = |roles: &str| {
+        format!(
+            "SELECT * FROM anonymize_kl(visits, {roles}, qi => [sex], sensitive => ward, k => 3, l => 2)"
+        )
+    };
+    for (sql, said) in [
+        (
+            kl("one_row_per_individual => true, hierarchy => {ward: 'co_occurrence(3)'}"),
+            "hierarchy of 'ward': hierarchy: id is missing: which values occur together is a question about individuals",
+        ),
+        (
+            kl("id => patient_id, hierarchy => {ward: 'even(1)'}"),
+            "hierarchy of 'ward': even takes the most children of a label, from 2 to 1000",
+        ),
+        (
+            kl("id => patient_id, hierarchy => {wrd: 'even(3)'}"),
+            "did you mean 'ward'?",
+        ),
+        (
+            "SELECT * FROM audit(visits, id => patient_id, qi => [sex], sensitive => ward, hierarchy => {ward: 'even(3)'})".to_owned(),
+            "even(3) makes a hierarchy from the input of a function that anonymizes; here, name a table or file that holds it",
+        ),
+    ] {
+        let error = crate::engine::rows(&ctx, &sql).await.unwrap_err().strip_backtrace();
+        assert!(error.contains(said), "{sql}: {error}");
+    }
+}

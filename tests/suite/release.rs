@@ -299,6 +299,26 @@ async fn releases_and_the_target_itself_are_no_inputs() {
             let said = refused(&ctx, call, Publish::to(text(&target.join("out")))).await;
             assert!(said.contains("lie in each other"), "{said}");
         }
+        let said = refused(&ctx, &inside, Publish::to(text(&link))).await;
+        assert!(said.contains("lie in each other"), "{said}");
+        // Or from a folder in the input, to the target, to what does not exist yet, or to a folder around it.
+        for (name, leads_to) in [
+            ("later", "away/t"),
+            ("around", "away"),
+            ("into", "away/t/deeper"),
+        ] {
+            let inner = source.join(name);
+            fs::create_dir_all(folder.path().join("away")).unwrap();
+            std::os::unix::fs::symlink(folder.path().join(leads_to), &inner).unwrap();
+            let said = refused(
+                &ctx,
+                &inside,
+                Publish::to(text(&folder.path().join("away/t"))),
+            )
+            .await;
+            assert!(said.contains("lie in each other"), "{name}: {said}");
+            fs::remove_file(&inner).unwrap();
+        }
     }
     let beside = Publish::to(text(&folder.path().join("source-out")));
     publish(&ctx, &inside, beside).await.unwrap();

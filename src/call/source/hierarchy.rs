@@ -19,7 +19,7 @@ pub(super) use source::load;
 pub(crate) use source::{HIERARCHY_FUNCTION, HierarchyFunction};
 
 use self::levels::LevelLabel;
-use self::made::Made;
+pub(crate) use self::made::Made;
 use self::source::rows_of;
 use super::input;
 use super::load::{Load, PlanningLoad};
@@ -120,7 +120,15 @@ pub(crate) fn read_map(
     let mut hierarchies: Vec<(String, Levels)> = vec![];
     for (column, value) in entries {
         let text = value.text().ok_or_else(shape)?;
-        let levels = read_levels(text, load).map_err(|e| format!("of '{column}': {e}"))?;
+        let levels = match Made::named(text) {
+            Ok(Some(made)) => {
+                let made = load.made(made, column).map_err(|e| error::text(&e));
+                made.map(|taxonomy| Levels::Tree(Arc::new(taxonomy)))
+            }
+            Ok(None) => read_levels(text, load),
+            Err(reason) => Err(reason),
+        };
+        let levels = levels.map_err(|e| format!("of '{column}': {e}"))?;
         if hierarchies.iter().any(|(known, _)| known == column) {
             return Err(format!("names column '{column}' twice"));
         }

@@ -4,18 +4,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
-use datafusion::datasource::listing::{
-    ListingTable, ListingTableConfig, ListingTableConfigExt, ListingTableUrl,
-};
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{Result, TableReference, internal_err, plan_err};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableSource};
-use futures::StreamExt;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::files;
 use crate::call::value::ArgumentValue;
 use crate::error;
+use crate::release::ReadRelease;
 
 /// Name under which [`InputFunction`] is registered, for our own use.
 pub(crate) const INPUT_FUNCTION: &str = "anonymize_input";
@@ -90,7 +88,10 @@ pub(super) async fn files_or_refusal(
     name: &str,
 ) -> Result<Arc<dyn TableProvider>> {
     if name.contains(['/', '\\', '*', '.']) {
-        return files(state, name).await;
+        return files::known(state, name).await;
+    }
+    if let Some(release) = ReadRelease::from(name).open_if_any(state).await? {
+        return Ok(release);
     }
     let known = state
         .schema_for_ref(TableReference::bare(name))
@@ -100,34 +101,8 @@ pub(super) async fn files_or_refusal(
     plan_err!("there is no table '{name}'{nearest}")
 }
 
-/// Parquet or CSV files (or another format the session knows) at a path, glob or URL.
-async fn files(state: &SessionState, path: &str) -> Result<Arc<dyn TableProvider>> {
-    let unreadable = |e: DataFusionError| error::unreadable(path, &e);
-    let url = ListingTableUrl::parse(path).map_err(unreadable)?;
-    let Ok(store) = Session::runtime_env(state).object_store(&url) else {
-        let place = url.object_store();
-        return plan_err!("cannot read '{path}': the session has no object store for {place}");
-    };
-    let first = url
-        .list_all_files(state, store.as_ref(), "")
-        .await
-        .map_err(unreadable)?
-        .next()
-        .await;
-    match first {
-        Some(Ok(_)) => {}
-        Some(Err(e)) => return Err(error::unreadable(path, &e)),
-        None => return plan_err!("there is no table or file '{path}'"),
-    }
-    let config = ListingTableConfig::new(url)
-        .infer(state)
-        .await
-        .map_err(unreadable)?;
-    Ok(Arc::new(ListingTable::try_new(config).map_err(unreadable)?))
-}
-
 /// Waits for a future while SQL is planned, which is not asynchronous.
-pub(super) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
+pub(crate) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
     match Handle::try_current() {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             tokio::task::block_in_place(|| handle.block_on(future))

@@ -7,15 +7,15 @@ use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{MemTable, Session, TableProvider};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{Result, internal_err, plan_err};
 use datafusion::datasource::{TableType, source_as_provider};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{Expr, TableSource, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableSource, lit};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::categories::{self, CATEGORIES_FUNCTION};
-use super::hierarchy::{self, HIERARCHY_FUNCTION};
+use super::hierarchy::{self, HIERARCHY_FUNCTION, Made};
 use crate::table::{Categories, Taxonomy};
 
 /// Reads what arguments name.
@@ -25,6 +25,44 @@ pub(crate) trait Load {
 
     /// The categories in the table of that name, or in the file at that path.
     fn categories(&mut self, name: &str) -> Result<Categories>;
+
+    /// The hierarchy that is made from the values of a column.
+    fn made(&mut self, made: Made, _column: &str) -> Result<Taxonomy> {
+        plan_err!(
+            "{made} makes a hierarchy from the input of a function that anonymizes; here, name a table or file that holds it"
+        )
+    }
+}
+
+/// Makes hierarchies from values.
+pub(crate) trait Make: Load {
+    /// The hierarchy of the values that a plan gives.
+    fn make(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy>;
+}
+
+/// Loads, and makes hierarchies from the input of a call.
+pub(crate) struct InputLoad<'a, L> {
+    /// What loads all else.
+    pub load: L,
+    /// The input of the call.
+    pub input: &'a LogicalPlan,
+    /// Its column that tells individuals apart, if it has one.
+    pub id: Option<&'a str>,
+}
+
+impl<L: Make> Load for InputLoad<'_, L> {
+    fn hierarchy(&mut self, name: &str) -> Result<Taxonomy> {
+        self.load.hierarchy(name)
+    }
+
+    fn categories(&mut self, name: &str) -> Result<Categories> {
+        self.load.categories(name)
+    }
+
+    fn made(&mut self, made: Made, column: &str) -> Result<Taxonomy> {
+        let values = made.values(self.input.clone(), column, self.id)?;
+        self.load.make(made, values)
+    }
 }
 
 /// Loads while SQL is planned: the engine hands its session to table functions only.
@@ -40,6 +78,15 @@ impl Load for PlanningLoad<'_> {
     }
 }
 
+impl Make for PlanningLoad<'_> {
+    fn make(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
+        let arguments = made.arguments(values);
+        let context = self.0.context_provider();
+        let source = context.get_table_function_source(HIERARCHY_FUNCTION, arguments)?;
+        of_source(HIERARCHY_FUNCTION, &source)
+    }
+}
+
 impl PlanningLoad<'_> {
     /// A table of what one of our table functions loads.
     pub fn source(&mut self, function: &str, name: &str) -> Result<Arc<dyn TableSource>> {
@@ -49,11 +96,16 @@ impl PlanningLoad<'_> {
     }
 
     fn loaded<T: Loadable>(&mut self, function: &str, name: &str) -> Result<T> {
-        let provider = source_as_provider(&self.source(function, name)?)?;
-        match (provider.as_ref() as &dyn Any).downcast_ref::<Loaded<T>>() {
-            Some(loaded) => Ok(loaded.value.clone()),
-            None => internal_err!("{function} gives another table"),
-        }
+        of_source(function, &self.source(function, name)?)
+    }
+}
+
+/// What a table of one of our table functions was loaded from.
+fn of_source<T: Loadable>(function: &str, source: &Arc<dyn TableSource>) -> Result<T> {
+    let provider = source_as_provider(source)?;
+    match (provider.as_ref() as &dyn Any).downcast_ref::<Loaded<T>>() {
+        Some(loaded) => Ok(loaded.value.clone()),
+        None => internal_err!("{function} gives another table"),
     }
 }
 
@@ -67,6 +119,12 @@ impl Load for SessionLoad<'_> {
 
     fn categories(&mut self, name: &str) -> Result<Categories> {
         categories::load(self.0, name)
+    }
+}
+
+impl Make for SessionLoad<'_> {
+    fn make(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
+        made.make(self.0, &values)
     }
 }
 

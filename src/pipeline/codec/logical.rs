@@ -13,9 +13,12 @@ use datafusion_proto::logical_plan::{DefaultLogicalExtensionCodec, LogicalExtens
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::measure::{ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, LossSpec, Report};
+use crate::measure::{
+    ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, GatherSpec, LossSpec, Report,
+};
 use crate::pipeline::node::{
-    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, LossNode, ReportNode,
+    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode,
+    ReportNode,
 };
 use crate::spec::Spec;
 
@@ -40,6 +43,7 @@ enum Node {
     Cover(CoverSpec),
     Collapse(CollapseSpec),
     Compare(CompareSpec),
+    Gather(GatherSpec),
 }
 
 impl AnonymizeLogicalCodec {
@@ -96,6 +100,11 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
                 inputs.to_vec(),
                 filters,
             )?),
+            (Node::Gather(spec), inputs) => Arc::new(GatherNode::try_new(
+                Arc::new(spec),
+                inputs.to_vec(),
+                filters,
+            )?),
             (Node::Compare(spec), inputs) => Arc::new(CompareNode::try_new(
                 Arc::new(spec),
                 inputs.to_vec(),
@@ -124,6 +133,8 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
             (Node::Cover(node.spec().as_ref().clone()), node.filters())
         } else if let Some(node) = any.downcast_ref::<CollapseNode>() {
             (Node::Collapse(node.spec().as_ref().clone()), node.filters())
+        } else if let Some(node) = any.downcast_ref::<GatherNode>() {
+            (Node::Gather(node.spec().as_ref().clone()), node.filters())
         } else if let Some(node) = any.downcast_ref::<CompareNode>() {
             (Node::Compare(node.spec().as_ref().clone()), node.filters())
         } else if let Some(node) = any.downcast_ref::<ReportNode>() {

@@ -15,10 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
 use crate::engine::{BlockPartitioning, OrderExec};
-use crate::measure::{ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, LossSpec, Report};
+use crate::measure::{
+    ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, GatherSpec, LossSpec, Report,
+};
 use crate::pipeline::operator::{
     AnonymizeExec, BlockExec, ClassesExec, CollapseExec, CompareExec, CoverExec, DivisionExec,
-    IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
+    GatherExec, IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec,
+    ReportExec,
 };
 use crate::spec::Spec;
 use crate::system::Layout;
@@ -38,6 +41,7 @@ enum Message {
     Cover(CoverSpec),
     Collapse(CollapseSpec),
     Compare(CompareSpec),
+    Gather(GatherSpec),
     /// The function in whose name errors are told, and the files that are read.
     MaskErrors(String, Vec<String>),
     /// Positions of the columns that it sorts by.
@@ -108,6 +112,15 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
                     return internal_err!("Collapse has one input");
                 };
                 return Ok(Arc::new(CollapseExec::try_new(
+                    Arc::new(spec),
+                    Arc::clone(records),
+                )?));
+            }
+            Message::Gather(spec) => {
+                let [records] = inputs else {
+                    return internal_err!("Gather has one input");
+                };
+                return Ok(Arc::new(GatherExec::try_new(
                     Arc::new(spec),
                     Arc::clone(records),
                 )?));
@@ -214,6 +227,9 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         }
         if let Some(n) = plan.downcast_ref::<CollapseExec>() {
             return encode(&Message::Collapse(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<GatherExec>() {
+            return encode(&Message::Gather(n.spec().as_ref().clone()), buf);
         }
         if let Some(n) = plan.downcast_ref::<CompareExec>() {
             return encode(&Message::Compare(n.spec().as_ref().clone()), buf);

@@ -1,11 +1,11 @@
-//! The plan that compares two tables individual by individual.
+//! The plans that look at individuals one by one.
 
 use datafusion::common::Result;
 use datafusion::functions_aggregate::expr_fn::sum;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col};
 
-use super::measured::{CollapseNode, CompareNode};
-use crate::measure::{COUNTS, CollapseSpec, CompareSpec};
+use super::measured::{CollapseNode, CompareNode, GatherNode};
+use crate::measure::{COUNTS, CollapseSpec, CompareSpec, GatherSpec};
 
 /// One row with the counts of a comparison. Both tables have an id, the columns that are compared and sensitive values, in this
 /// order; then come hierarchies.
@@ -15,17 +15,28 @@ pub(crate) fn compare(
     original: LogicalPlan,
     hierarchies: Vec<LogicalPlan>,
 ) -> Result<LogicalPlan> {
-    let collapsed = |table: LogicalPlan| {
-        let collapse = CollapseSpec {
-            function: spec.function.clone(),
-            carried: spec.columns.len(),
-        };
-        CollapseNode::plan(collapse, vec![table])
-    };
-    let mut inputs = vec![collapsed(published)?, collapsed(original)?];
+    let carried = spec.columns.len();
+    let mut inputs = vec![
+        collapsed(&spec.function, carried, published)?,
+        collapsed(&spec.function, carried, original)?,
+    ];
     inputs.extend(hierarchies);
     let sums = COUNTS.map(|name| sum(col(name)).alias(name));
     LogicalPlanBuilder::from(CompareNode::plan(spec, inputs)?)
         .aggregate(Vec::<Expr>::new(), sums)?
         .build()
+}
+
+/// A row for each individual and class of a table, which has an id, its classes if the spec says so, and sensitive values.
+pub(crate) fn gather(spec: GatherSpec, table: LogicalPlan) -> Result<LogicalPlan> {
+    let collapsed = collapsed(&spec.function, usize::from(spec.classes), table)?;
+    GatherNode::plan(spec, vec![collapsed])
+}
+
+fn collapsed(function: &str, carried: usize, table: LogicalPlan) -> Result<LogicalPlan> {
+    let spec = CollapseSpec {
+        function: function.to_owned(),
+        carried,
+    };
+    CollapseNode::plan(spec, vec![table])
 }

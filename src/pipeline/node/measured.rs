@@ -11,8 +11,8 @@ use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalN
 
 use super::filters::{show, take_back};
 use crate::measure::{
-    ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, LossSpec, class_schema, collapse_schema,
-    compare_schema, cover_schema, loss_schema,
+    ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, GatherSpec, LossSpec, class_schema,
+    collapse_schema, compare_schema, cover_schema, gather_schema, loss_schema,
 };
 
 /// What a [`MeasuredNode`] measures.
@@ -57,8 +57,11 @@ pub type CollapseNode = MeasuredNode<CollapseSpec>;
 /// collapsed, and hierarchies.
 pub type CompareNode = MeasuredNode<CompareSpec>;
 
+/// The individuals of a table, one by one. Its input is the table, collapsed.
+pub type GatherNode = MeasuredNode<GatherSpec>;
+
 /// What the cells of a published table lose, in sums per partition. Its first input is the published columns; then come
-/// the domains of each column, and hierarchies.
+/// the domains of all columns in one row, and hierarchies.
 pub type LossNode = MeasuredNode<LossSpec>;
 
 impl Measured for ClassesSpec {
@@ -129,6 +132,22 @@ impl Measured for CompareSpec {
     }
 }
 
+impl Measured for GatherSpec {
+    const NAME: &'static str = "Gather";
+
+    fn function(&self) -> &str {
+        &self.function
+    }
+
+    fn schema(&self, _: &[LogicalPlan]) -> SchemaRef {
+        gather_schema()
+    }
+
+    fn takes(&self, inputs: usize) -> bool {
+        inputs == 1
+    }
+}
+
 impl Measured for LossSpec {
     const NAME: &'static str = "Loss";
 
@@ -141,7 +160,7 @@ impl Measured for LossSpec {
     }
 
     fn takes(&self, inputs: usize) -> bool {
-        inputs > self.columns.len()
+        inputs == 2 + self.hierarchies()
     }
 }
 

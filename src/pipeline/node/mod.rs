@@ -10,10 +10,10 @@ mod report;
 
 pub use anonymize::AnonymizeNode;
 pub(crate) use coerced::coerced;
-pub(crate) use compare::compare;
+pub(crate) use compare::{compare, gather};
 pub use frame::anonymize;
 pub use measured::{
-    ClassesNode, CollapseNode, CompareNode, CoverNode, LossNode, Measured, MeasuredNode,
+    ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode, Measured, MeasuredNode,
 };
 pub use report::ReportNode;
 pub(crate) use report::report;

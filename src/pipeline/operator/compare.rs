@@ -1,8 +1,6 @@
 //! [`CompareExec`]: a published table and the original one, individual by individual.
 
 mod shown;
-mod side;
-mod values;
 
 use std::fmt;
 use std::ops::Range;
@@ -27,8 +25,7 @@ use hashbrown::HashSet;
 use tokio::sync::OnceCell;
 
 use self::shown::{ClassName, Readers, Shown};
-use self::side::{Key, Side};
-use self::values::ValueSet;
+use super::sorted::{Key, Side, ValueSet};
 use crate::engine::{ascending, column, properties, show};
 use crate::measure::cells::{Point, points};
 use crate::measure::{COUNTS, CompareSpec, compare_schema};

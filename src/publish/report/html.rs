@@ -20,6 +20,17 @@ pub fn page(figures: &Figures) -> String {
         escaped(&manifest.model)
     );
     header(&mut page, manifest);
+    if words::missed(manifest) {
+        let _ = write!(page, "<p class=\"some\">{}</p>", words::NOT_PUBLISHED);
+    }
+    if !manifest.required.is_empty() {
+        list(
+            &mut page,
+            "Required levels",
+            &words::required(manifest),
+            "li",
+        );
+    }
     published(&mut page, manifest);
     list(
         &mut page,
@@ -59,8 +70,13 @@ fn header(page: &mut String, manifest: &Manifest) {
     let _ = write!(
         page,
         "<header><p class=\"kicker\">Release report</p><h1>{}</h1>\
-         <p class=\"lead\">Published {} by <code>{}</code>. The files were read again after writing; they satisfy the requirement{}.</p></header>",
+         <p class=\"lead\">{} {} by <code>{}</code>. The files were read again after writing; they satisfy the requirement{}.</p></header>",
         escaped(&manifest.model),
+        if words::missed(manifest) {
+            "Made"
+        } else {
+            "Published"
+        },
         escaped(&manifest.created),
         escaped(&manifest.function),
         if manifest.truth.checked == "exact" {

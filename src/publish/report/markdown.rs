@@ -12,12 +12,29 @@ pub const BEGINNING: &str = "# Release report: ";
 pub fn page(figures: &Figures) -> String {
     let manifest = &figures.manifest;
     let mut page = format!(
-        "{BEGINNING}{}\n\nPublished {} by `{}`, release `{}`.\n\n## What was published\n\n",
+        "{BEGINNING}{}\n\n{} {} by `{}`, release `{}`.\n\n",
         escaped(&manifest.model),
+        if words::missed(manifest) {
+            "Made"
+        } else {
+            "Published"
+        },
         manifest.created,
         manifest.function,
         manifest.release
     );
+    if words::missed(manifest) {
+        let _ = write!(page, "**{}**\n\n", words::NOT_PUBLISHED);
+    }
+    if !manifest.required.is_empty() {
+        section(
+            &mut page,
+            "Required levels",
+            "- ",
+            &words::required(manifest),
+        );
+    }
+    page.push_str("## What was published\n\n");
     let counts = &manifest.counts;
     let roles = [
         ("quasi-identifiers", manifest.roles.qi.join(", ")),

@@ -1,6 +1,6 @@
 //! What a report says in words, whatever its format.
 
-use crate::publish::manifest::{Count, Manifest};
+use crate::publish::manifest::{Count, Manifest, Required};
 use crate::system::{ReleaseFacts, ReleaseWords, system_of};
 
 /// Thresholds of risk that practitioners use, the most people of a class whose risk is above, and the measure. They mean
@@ -49,6 +49,23 @@ pub fn risks(manifest: &Manifest) -> Vec<Risk> {
             average: manifest.measure("marketer"),
         },
     ]
+}
+
+/// Whether the report is about something that was not published.
+pub fn missed(manifest: &Manifest) -> bool {
+    manifest.required.iter().any(|level| !level.passed)
+}
+
+/// What is said first of something that was not published.
+pub const NOT_PUBLISHED: &str = "Not published: a required level is missed. Nothing of this is visible, and the files are gone.";
+
+/// The required levels, a line each.
+pub fn required(manifest: &Manifest) -> Vec<String> {
+    let line = |level: &Required| match level.passed {
+        true => format!("reached: {level}"),
+        false => format!("missed: {level}"),
+    };
+    manifest.required.iter().map(line).collect()
 }
 
 /// What the system of the function says of a release.

@@ -55,7 +55,8 @@ async fn publish(call: &str, change: &str, target: &str) -> Result<Release> {
     let honest = MemTable::try_new(schema, vec![honest.collect().await?])?;
     context.register_table("honest", Arc::new(honest))?;
     call.published = context.sql(change).await?.into_unoptimized_plan();
-    Publish::to(target).run_call(&state, &call).await
+    let outcome = Publish::to(target).run_call(&state, &call).await;
+    outcome?.published()
 }
 
 /// Publishes, for one call, what another call gives.
@@ -74,7 +75,8 @@ async fn publish_rows(call: &str, given: &str, target: &str) -> Result<Release> 
         .sql("SELECT * FROM given")
         .await?
         .into_unoptimized_plan();
-    Publish::to(target).run_call(&state, &call).await
+    let outcome = Publish::to(target).run_call(&state, &call).await;
+    outcome?.published()
 }
 
 /// What is said of a change, for which nothing may be visible.

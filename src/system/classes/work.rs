@@ -129,7 +129,7 @@ impl ClassWork {
         let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));
         let infeasible = self.model.feasible(&mut members).err();
         // More members never hurt: what some of them satisfy, all do.
-        if infeasible.is_none() && self.model.closure().extension && block.len() > 0 {
+        if infeasible.is_none() && self.model.closure().extension && !block.is_empty() {
             *classes = Classes {
                 classes: vec![(0..block.len() as u32).collect()],
                 ..Classes::default()

@@ -25,7 +25,7 @@ use crate::table::{Fingerprints, Taxonomy, co_occurrence, even};
 
 /// A way of making a hierarchy, with the most children of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Made {
+pub(crate) enum Made {
     /// Neighbours in the order of the values are grouped, then the groups.
     Even(usize),
     /// Values that individuals have together are grouped, then the groups.
@@ -35,12 +35,15 @@ pub(super) enum Made {
 /// What can be written for a hierarchy that is made.
 pub(super) const MADE: &str = "'even(5)' or 'co_occurrence(5)'";
 
+/// Why an id is needed.
+const WHY_ID: &str = "which values occur together is a question about individuals";
+
 /// The most children of a label unless said otherwise, as in Gong et al. 2017.
 const FAN_OUT: usize = 5;
 
 impl Made {
     /// Reads a way as it is written in SQL; `None` if the text names something else.
-    pub(super) fn named(text: &str) -> Result<Option<Self>, String> {
+    pub(in crate::call::source) fn named(text: &str) -> Result<Option<Self>, String> {
         let text = text.trim();
         let (name, fan_out) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
             Some((name, fan_out)) => (name.trim(), Some(fan_out.trim())),
@@ -71,12 +74,34 @@ impl Made {
         named: &[(String, ArgumentValue)],
         context: &mut dyn RelationPlannerContext,
     ) -> Result<LogicalPlan> {
-        let column = |argument: &str, help: &str| -> Result<Expr> {
-            let name = text_argument(named, argument, help)?;
+        let column = text_argument(named, "column", "column => disease")?;
+        let id = match self {
+            Self::Even(_) => None,
+            Self::CoOccurrence(_) => Some(text_argument(named, "id", WHY_ID)?),
+        };
+        let arguments = self.arguments(self.values(input, column, id)?);
+        let context = context.context_provider();
+        let source = context.get_table_function_source(HIERARCHY_FUNCTION, arguments)?;
+        input::scan_apart(NAME, source)
+    }
+
+    /// What our table function makes a hierarchy of.
+    pub(in crate::call::source) fn arguments(self, values: LogicalPlan) -> Vec<Expr> {
+        vec![lit(self.to_string()), scalar_subquery(Arc::new(values))]
+    }
+
+    /// The values of a column, or the lists of them that individuals have.
+    pub(in crate::call::source) fn values(
+        self,
+        input: LogicalPlan,
+        column: &str,
+        id: Option<&str>,
+    ) -> Result<LogicalPlan> {
+        let find = |argument: &str, name: &str| -> Result<Expr> {
             let (column, _) = find_column(NAME, argument, name, input.schema())?;
             Ok(Expr::Column(column))
         };
-        let value = column("column", "column => disease")?.alias("value");
+        let value = find("column", column)?.alias("value");
         let values = match self {
             Self::Even(_) => LogicalPlanBuilder::from(input.clone())
                 .project([value])?
@@ -85,10 +110,8 @@ impl Made {
                 .sort([col("value").sort(true, false)])?
                 .project([cast(col("value"), DataType::Utf8).alias("value")])?,
             Self::CoOccurrence(_) => {
-                let id = column(
-                    "id",
-                    "which values occur together is a question about individuals",
-                )?;
+                let missing = || error::argument(NAME, "id", format!("is missing: {WHY_ID}"));
+                let id = find("id", id.ok_or_else(missing)?)?;
                 LogicalPlanBuilder::from(input.clone())
                     .project([id.alias("id"), value])?
                     .filter(col("id").is_not_null().and(col("value").is_not_null()))?
@@ -97,15 +120,15 @@ impl Made {
                     .project([col("values")])?
             }
         };
-        let values = scalar_subquery(Arc::new(values.build()?));
-        let source = context
-            .context_provider()
-            .get_table_function_source(HIERARCHY_FUNCTION, vec![lit(self.to_string()), values])?;
-        input::scan_apart(NAME, source)
+        values.build()
     }
 
     /// Makes the hierarchy of the values, or lists of values, that a plan gives.
-    pub(super) fn make(self, state: &SessionState, values: &LogicalPlan) -> Result<Taxonomy> {
+    pub(in crate::call::source) fn make(
+        self,
+        state: &SessionState,
+        values: &LogicalPlan,
+    ) -> Result<Taxonomy> {
         let frame = DataFrame::new(state.clone(), values.clone());
         let batches =
             input::wait(async { frame.collect().await }).map_err(|e| error::input(NAME, e))?;

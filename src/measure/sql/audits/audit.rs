@@ -105,7 +105,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
     // A comparison of everybody with himself counts the individuals, too.
     let plan = match roles.one_row_per_individual() || has_original && same_ids {
         true => plan,
-        false => plan.cross_join(aggregate_individuals(roles.members()?)?)?,
+        false => plan.cross_join(aggregate_individuals(roles.gathered()?)?)?,
     };
     let plan = match population {
         Some(population) => plan.cross_join(population::figures(given, &roles, population)?)?,

@@ -9,6 +9,7 @@
 mod audit;
 mod class_key;
 mod classes;
+mod different;
 mod figures;
 mod given;
 mod loss;
@@ -24,6 +25,7 @@ use datafusion::logical_expr::LogicalPlan;
 use crate::call::value::ArgumentValue;
 
 pub(crate) use class_key::{class_key, class_tuple, value_hash};
+pub(crate) use different::different_values;
 pub(crate) use given::Given;
 pub(crate) use unique::unique_sets;
 

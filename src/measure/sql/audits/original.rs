@@ -2,7 +2,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, Result};
-use datafusion::functions_aggregate::expr_fn::{bit_xor, count, min, sum};
+use datafusion::functions_aggregate::expr_fn::{bit_xor, count, first_value, min, sum};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, ident, lit, when,
@@ -199,7 +199,20 @@ impl Original<'_> {
             kept.push(lit(1i64).alias("__weight"));
             return records.project(kept)?.build();
         }
-        let least = || names().map(|name| min(ident(&name)).alias(name));
+        let schema = records.schema().clone();
+        let least = || {
+            names().map(|name| {
+                let field = schema.field_with_unqualified_name(&name);
+                // In groups, the engine's min of infinity alone is the largest finite number.
+                let floating = field.is_ok_and(|field| field.data_type().is_floating());
+                let column = ident(&name);
+                let least = match floating {
+                    true => first_value(column.clone(), vec![column.sort(true, false)]),
+                    false => min(column),
+                };
+                least.alias(name)
+            })
+        };
         kept.push(col("__fingerprint").alias("__key"));
         kept.push(lit(1i64).alias("__weight"));
         let fingerprint = bit_xor(hash(vec![col(SENSITIVE)])).alias("__fingerprint");

@@ -11,8 +11,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col,
 use super::{Given, class_tuple};
 use crate::call::source::hierarchy::plan_rows;
 use crate::error;
-use crate::measure::{CoverColumn, CoverSpec, plain_type};
-use crate::pipeline::CoverNode;
+use crate::measure::{CoverColumn, CoverSpec, GatherSpec, plain_type};
+use crate::pipeline::{CoverNode, gather};
 use crate::system::{BUCKETIZED, check_levels};
 use crate::table::coding::Levels;
 use crate::table::{Categories, Taxonomy};
@@ -218,6 +218,17 @@ impl Roles {
     pub fn members(&self) -> Result<LogicalPlan> {
         let columns = [self.class()?].into_iter().chain(self.individual());
         self.project(columns.collect())
+    }
+
+    /// The individuals, one by one, with their classes.
+    pub fn gathered(&self) -> Result<LogicalPlan> {
+        let spec = GatherSpec {
+            function: self.function.to_owned(),
+            classes: true,
+            sensitive: 0,
+        };
+        let columns = self.individual().into_iter().chain([self.class()?]);
+        gather(spec, self.project(columns.collect())?)
     }
 
     /// Who of another table fits into which class. With a key beside the values of both, only where keys are equal.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Values as bytes, which are equal exactly if the values are. Memory is bounded by twice the different ones.
 #[derive(Debug, Default)]
-pub(super) struct ValueSet {
+pub(in crate::pipeline::operator) struct ValueSet {
     bytes: Vec<u8>,
     /// Where each value ends; it begins where the one before ends.
     ends: Vec<usize>,

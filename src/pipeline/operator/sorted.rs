@@ -1,4 +1,6 @@
-//! One side of a comparison: collapsed records in the order of their keys.
+//! Collapsed records in the order of their keys.
+
+mod values;
 
 use std::ops::Range;
 
@@ -9,7 +11,8 @@ use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::physical_plan::SendableRecordBatchStream;
 use futures::StreamExt;
 
-use super::values::ValueSet;
+pub(super) use self::values::ValueSet;
+
 use crate::check::comparable_rows;
 use crate::engine::sliced_size;
 use crate::error;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use serde::{Deserialize, Serialize};
 
+use super::{Required, SPEAKER};
+
 /// The name of the manifest in its target.
 pub const MANIFEST: &str = "manifest.json";
 
@@ -42,6 +44,9 @@ pub struct Manifest {
     /// What was lost, as measured by `information_loss`: of all individuals, or of the published ones where it is hidden how
     /// many were left out.
     pub information_loss: Vec<Loss>,
+    /// The levels that were required, all of them reached; in a report on what was not published, also others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<Required>,
     /// The tables.
     pub tables: Vec<TableEntry>,
     /// Their files.
@@ -117,26 +122,11 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Hides what is too small, and what it could be computed from.
-    pub fn new(hidden_below: u64, summary: &crate::pipeline::Summary) -> Self {
-        let published = summary.individuals.saturating_sub(summary.suppressed);
-        let suppressed = Count::hidden_below(hidden_below, summary.suppressed);
-        let hidden = matches!(suppressed, Count::Hidden { .. });
-        let total = |count| {
-            if hidden {
-                Count::Hidden { hidden_below }
-            } else {
-                Count::hidden_below(hidden_below, count)
-            }
-        };
-        Self {
-            hidden_below,
-            individuals_in: total(summary.individuals),
-            individuals_out: published,
-            individuals_suppressed: suppressed,
-            records_in: total(summary.records_in),
-            records_out: summary.records_out,
-            classes: summary.classes,
+    /// The most individuals that are not published, as far as everybody can tell.
+    pub fn most_suppressed(&self) -> u64 {
+        match self.individuals_suppressed {
+            Count::Exact(suppressed) => suppressed,
+            Count::Hidden { hidden_below } => hidden_below.saturating_sub(1),
         }
     }
 
@@ -242,12 +232,17 @@ impl Manifest {
 
     /// Reads a manifest.
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
+        // What the parser says may repeat what stands there.
         let manifest: Self = serde_json::from_slice(bytes).map_err(|e| {
-            exec_datafusion_err!("{MANIFEST} is not the manifest of a release: {e}")
+            exec_datafusion_err!(
+                "{SPEAKER}: {MANIFEST} is not the manifest of a release (line {}, column {})",
+                e.line(),
+                e.column()
+            )
         })?;
         if manifest.manifest_version != VERSION {
             return Err(exec_datafusion_err!(
-                "{MANIFEST} has version {}, this program knows version {VERSION}",
+                "{SPEAKER}: {MANIFEST} has version {}, this program knows version {VERSION}",
                 manifest.manifest_version
             ));
         }
@@ -258,33 +253,5 @@ impl Manifest {
     pub fn measure(&self, name: &str) -> Option<f64> {
         let named = self.audit.iter().find(|measure| measure.measure == name);
         named.and_then(|measure| measure.value)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pipeline::Summary;
-
-    #[test]
-    fn small_counts_and_what_tells_them_are_hidden() {
-        let summary = |suppressed| Summary {
-            individuals: 100,
-            suppressed,
-            records_in: 300,
-            records_out: 290,
-            ..Summary::default()
-        };
-        let hidden = Count::Hidden { hidden_below: 5 };
-        let counts = Counts::new(5, &summary(4));
-        assert_eq!(counts.individuals_suppressed, hidden);
-        assert_eq!(counts.individuals_in, hidden);
-        assert_eq!(counts.records_in, hidden);
-        assert_eq!(counts.individuals_out, 96);
-        let counts = Counts::new(5, &summary(5));
-        assert_eq!(counts.individuals_suppressed, Count::Exact(5));
-        assert_eq!(counts.individuals_in, Count::Exact(100));
-        let counts = Counts::new(5, &summary(0));
-        assert_eq!(counts.individuals_suppressed, Count::Exact(0));
     }
 }
