@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Float64Type;
 use datafusion_anonymize::publish::{Attained, RequiredLevel, judge, visible};
 use datafusion_anonymize::{Phase, Step};
@@ -190,18 +190,21 @@ pub async fn run(call: Call<'_>, format: Format, levels: &[RequiredLevel]) -> Re
 fn rows(batches: &[RecordBatch]) -> Vec<Row> {
     let mut rows = vec![];
     for batch in batches {
-        let text = |column: usize, at: usize| {
-            let column = batch.column(column).as_string_opt::<i32>()?;
+        let text = |column: &ArrayRef, at: usize| {
+            let column = column.as_string_opt::<i32>()?;
             column.is_valid(at).then(|| column.value(at).to_owned())
         };
-        let values = batch.column(2).as_primitive::<Float64Type>();
+        let [group, measure, value, better, note] = batch.columns() else {
+            continue;
+        };
+        let values = value.as_primitive::<Float64Type>();
         for at in 0..batch.num_rows() {
             rows.push(Row {
-                group: text(0, at).unwrap_or_default(),
-                measure: text(1, at).unwrap_or_default(),
+                group: text(group, at).unwrap_or_default(),
+                measure: text(measure, at).unwrap_or_default(),
                 value: values.is_valid(at).then(|| values.value(at)),
-                better: text(3, at),
-                note: text(4, at).unwrap_or_default(),
+                better: text(better, at),
+                note: text(note, at).unwrap_or_default(),
             });
         }
     }

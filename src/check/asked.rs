@@ -7,10 +7,7 @@ use std::fmt;
 
 use datafusion::arrow::datatypes::DataType;
 
-use super::anatomy::AnatomyBounds;
 use super::buckets::BucketRule;
-use super::classes::{ClassRequirement, Sensitivity};
-use super::fingerprints::{CombinationRequirement, FingerprintRequirement};
 use super::ratio::Ratio;
 
 /// A call of an anonymizing function as it was written.
@@ -42,23 +39,6 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// What a release must satisfy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Requirement {
-    /// Counts of each class.
-    Counts(ClassRequirement),
-    /// Values and categories of each class.
-    Sensitivity(Sensitivity),
-    /// Who shares all labels.
-    Fingerprints(FingerprintRequirement),
-    /// Who shares any few labels.
-    Combinations(CombinationRequirement),
-    /// Local groups and buckets.
-    Buckets(BucketRequirement),
-    /// Groups that link sub-tables.
-    Tables(AnatomyBounds),
 }
 
 /// What local groups and buckets must satisfy.
@@ -123,18 +103,18 @@ const BOUNDS: [&str; 11] = [
 ];
 
 impl Asked {
-    fn parameter(&self, name: &str) -> Option<&str> {
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         let mut found = self.parameters.iter().filter(|(given, _)| given == name);
         found.next().map(|(_, text)| text.as_str())
     }
 
     /// The bounds that are given.
-    fn bounds(&self) -> Vec<&'static str> {
+    pub(super) fn bounds(&self) -> Vec<&'static str> {
         let given = |name: &&str| self.parameter(name).is_some();
         BOUNDS.into_iter().filter(given).collect()
     }
 
-    fn unreadable(&self) -> Unreadable {
+    pub(super) fn unreadable(&self) -> Unreadable {
         Unreadable(format!(
             "the verifier cannot read what {} is asked for: {}",
             self.function,
@@ -149,57 +129,8 @@ impl Asked {
     }
 }
 
-impl Requirement {
-    /// Reads what a call asks for.
-    ///
-    /// # Errors
-    ///
-    /// If the function is not known, a bound is missing, cannot be read or is not one of the function's.
-    pub fn read(asked: &Asked) -> Result<Self, Unreadable> {
-        Self::try_read(asked).ok_or_else(|| asked.unreadable())
-    }
-
-    fn try_read(asked: &Asked) -> Option<Self> {
-        let text = |name: &str| asked.parameter(name);
-        let bounds = asked.bounds();
-        let function = asked.function.as_str();
-        if let Some(counts) = ClassRequirement::asked(function, &bounds, text) {
-            return Some(Self::Counts(counts));
-        }
-        if let Some(of_values) = Sensitivity::asked(function, &bounds, text) {
-            return Some(Self::Sensitivity(of_values));
-        }
-        match (function, bounds.as_slice()) {
-            ("anonymize_kl", ["k", "l"] | ["k", "l", "value_l"]) => {
-                FingerprintRequirement::read(text).map(Self::Fingerprints)
-            }
-            // delta bounds how the baseline searches, not what it publishes.
-            ("anonymize_kkm", ["k", "m", "delta"]) => {
-                CombinationRequirement::read(text).map(Self::Combinations)
-            }
-            ("anonymize_lgb", ["k"] | ["k", "l"]) => {
-                BucketRequirement::read(asked).map(Self::Buckets)
-            }
-            ("anatomize_slppa", given) => {
-                let required: &[&str] = match text("method").unwrap_or("slppa") {
-                    "slppa" | "slppa_similar" => &["alpha", "beta", "gamma", "delta"],
-                    "asn" => &["beta", "gamma"],
-                    "slicing" => &["beta"],
-                    _ => return None,
-                };
-                let own = ["alpha", "beta", "gamma", "delta"];
-                let all = required.iter().all(|name| given.contains(name));
-                let known = given.iter().all(|name| own.contains(name));
-                let bounds = AnatomyBounds::read(text).filter(|_| all && known);
-                bounds.map(Self::Tables)
-            }
-            _ => None,
-        }
-    }
-}
-
 impl BucketRequirement {
-    fn read(asked: &Asked) -> Option<Self> {
+    pub(super) fn read(asked: &Asked) -> Option<Self> {
         let secret = |qi: &&String| asked.semi_sensitive.contains(qi);
         let semi = asked.qi.iter().filter(secret).map(|name| (name, true));
         let sensitive = asked.sensitive.iter().map(|name| (name, false));

@@ -6,17 +6,84 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::error::ArrowError;
 
 use super::anatomy::{AnatomyAttained, AnatomyBounds, ShownTables, verify_anatomy};
-use super::asked::{Asked, BucketRequirement, Requirement, Unreadable};
+use super::asked::{Asked, BucketRequirement, Unreadable};
 use super::buckets::{BucketTable, LocalColumn, ShownBuckets, verify_groups, verify_local};
 use super::classes::{
     ClassRequirement, Listed, SensitiveColumn, SensitiveTable, Sensitivity, SensitivityAttained,
     ShownClasses, check_sensitivity, verify,
 };
 use super::fingerprints::{
-    FingerprintRequirement, FingerprintTally, ShownLabels, verify_combinations, verify_fingerprints,
+    CombinationRequirement, FingerprintRequirement, FingerprintTally, ShownLabels,
+    verify_combinations, verify_fingerprints,
 };
 use super::ratio::Ratio;
 use super::spelling::one_spelling;
+
+/// What a release must satisfy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requirement {
+    /// Counts of each class.
+    Counts(ClassRequirement),
+    /// Values and categories of each class.
+    Sensitivity(Sensitivity),
+    /// Who shares all labels.
+    Fingerprints(FingerprintRequirement),
+    /// Who shares any few labels.
+    Combinations(CombinationRequirement),
+    /// Local groups and buckets.
+    Buckets(BucketRequirement),
+    /// Groups that link sub-tables.
+    Tables(AnatomyBounds),
+}
+
+impl Requirement {
+    /// Reads what a call asks for.
+    ///
+    /// # Errors
+    ///
+    /// If the function is not known, a bound is missing, cannot be read or is not one of the function's.
+    pub fn read(asked: &Asked) -> Result<Self, Unreadable> {
+        Self::try_read(asked).ok_or_else(|| asked.unreadable())
+    }
+
+    fn try_read(asked: &Asked) -> Option<Self> {
+        let text = |name: &str| asked.parameter(name);
+        let bounds = asked.bounds();
+        let function = asked.function.as_str();
+        if let Some(counts) = ClassRequirement::asked(function, &bounds, text) {
+            return Some(Self::Counts(counts));
+        }
+        if let Some(of_values) = Sensitivity::asked(function, &bounds, text) {
+            return Some(Self::Sensitivity(of_values));
+        }
+        match (function, bounds.as_slice()) {
+            ("anonymize_kl", ["k", "l"] | ["k", "l", "value_l"]) => {
+                FingerprintRequirement::read(text).map(Self::Fingerprints)
+            }
+            // delta bounds how the baseline searches, not what it publishes.
+            ("anonymize_kkm", ["k", "m", "delta"]) => {
+                CombinationRequirement::read(text).map(Self::Combinations)
+            }
+            ("anonymize_lgb", ["k"] | ["k", "l"]) => {
+                BucketRequirement::read(asked).map(Self::Buckets)
+            }
+            ("anatomize_slppa", given) => {
+                let required: &[&str] = match text("method").unwrap_or("slppa") {
+                    "slppa" | "slppa_similar" => &["alpha", "beta", "gamma", "delta"],
+                    "asn" => &["beta", "gamma"],
+                    "slicing" => &["beta"],
+                    _ => return None,
+                };
+                let own = ["alpha", "beta", "gamma", "delta"];
+                let all = required.iter().all(|name| given.contains(name));
+                let known = given.iter().all(|name| own.contains(name));
+                let bounds = AnatomyBounds::read(text).filter(|_| all && known);
+                bounds.map(Self::Tables)
+            }
+            _ => None,
+        }
+    }
+}
 
 /// Checks what is published against what was asked for.
 #[derive(Debug)]

@@ -36,7 +36,7 @@ use crate::pipeline::{
 };
 use crate::publish::{PublishExec, PublishNode};
 use crate::spec::Spec;
-use crate::system::{Layout, ProfileColumns, ProfileReads};
+use crate::system::{Layout, ProfileReads, profiled_columns};
 
 #[cfg(test)]
 pub(crate) use errors::EXPRESSIONS;
@@ -236,11 +236,7 @@ fn profiled(
         false => input,
     };
     let schema = input.schema();
-    let columns = match reads.columns {
-        ProfileColumns::QuasiIdentifiers => 1 + spec.qi().len(),
-        ProfileColumns::Sensitive => 1 + spec.qi().len() + spec.sensitive().len(),
-        ProfileColumns::All => schema.fields().len(),
-    };
+    let columns = profiled_columns(spec, reads.columns, schema.fields().len());
     let column = |at: usize| -> (Arc<dyn PhysicalExpr>, String) {
         let name = schema.field(at).name();
         (Arc::new(Column::new(name, at)), name.clone())

@@ -192,7 +192,8 @@ impl Ledger {
     async fn sketch(&self, mut ids: SendableRecordBatchStream) -> Result<Vec<u64>> {
         let mut smallest = BTreeSet::new();
         while let Some(batch) = ids.next().await.transpose()? {
-            let column = batch.column(0).as_string_opt::<i32>();
+            let column = batch.columns().first();
+            let column = column.and_then(|ids| ids.as_string_opt::<i32>());
             let column = column.ok_or_else(|| exec_datafusion_err!("ledger: ids are no texts"))?;
             for id in column.iter().flatten() {
                 let hash = blake3::keyed_hash(&self.key, id.as_bytes());

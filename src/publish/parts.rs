@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
-use datafusion::common::Result;
-use datafusion::common::exec_datafusion_err;
 use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use futures::StreamExt;
 
@@ -64,7 +63,9 @@ pub(super) async fn verify_parts<T: Send + 'static>(
 
 /// Where the rows with the last key begin.
 fn last_key(rows: &RecordBatch) -> Result<usize> {
-    let keys = class_bytes(&rows.columns()[..1])?;
+    let key = rows.columns().first();
+    let key = key.ok_or_else(|| internal_datafusion_err!("publish: rows have no key"))?;
+    let keys = class_bytes(std::slice::from_ref(key))?;
     let last = keys.iter().last().flatten();
     Ok(keys.iter().position(|key| key == last).unwrap_or(0))
 }

@@ -29,7 +29,7 @@ use super::{counts, read_back, required, sources};
 use crate::error;
 use crate::pipeline::{AnonymizeNode, Phase, Summary};
 use crate::spec::Spec;
-use crate::system::{INDIVIDUAL, SecretRule};
+use crate::system::{INDIVIDUAL, SecretRule, id_and_others};
 
 /// How to publish.
 ///
@@ -485,7 +485,8 @@ impl Work<'_> {
                 "{function}: a ledger needs an id: individuals without one cannot be recognized"
             ));
         }
-        let id = self.call.input.schema().field(0).name().clone();
+        let fields = self.call.input.schema().fields();
+        let id = id_and_others(fields)?.0.name().clone();
         let plan = datafusion::logical_expr::LogicalPlanBuilder::from(self.call.input.clone())
             .project(vec![datafusion::logical_expr::cast(
                 ident(id),

@@ -21,10 +21,10 @@ use crate::spec::Spec;
 use crate::system::{Layout, TableLayout};
 
 /// The column that says to which table a row belongs; not published.
-const TABLE: &str = "__table";
+pub(super) const TABLE: &str = "__table";
 
 /// The column that says where row groups may end; not published.
-const CLASS: &str = "__class";
+pub(super) const CLASS: &str = "__class";
 
 /// A table of a release.
 #[derive(Debug)]

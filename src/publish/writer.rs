@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, UInt32Type};
-use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_err};
+use datafusion::common::{
+    DataFusionError, Result, exec_datafusion_err, internal_datafusion_err, internal_err,
+};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::object_store::buffered::BufWriter;
 use datafusion::parquet::arrow::AsyncArrowWriter;
@@ -20,7 +22,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
 use super::place::{Place, random_name, staging_name};
-use super::tables::ReleaseTable;
+use super::tables::{CLASS, ReleaseTable, TABLE};
 use crate::table::coding;
 
 /// A row group ends at the first class that begins after so many rows.
@@ -45,7 +47,7 @@ pub(super) struct Written {
     pub sha256: String,
 }
 
-/// Writes tables whose rows follow each other. The last two columns say to which table a row belongs, by its number, and
+/// Writes tables whose rows follow each other. Two more columns say to which table a row belongs, by its number, and
 /// where it may be cut off: never between two rows with the same value. A row group ends at the first place for a cut
 /// after `group` rows.
 ///
@@ -101,8 +103,10 @@ pub(super) async fn write(
 
 /// How many rows from the first on belong to a table.
 fn rows_of(batch: &RecordBatch, number: u32) -> usize {
-    let tables = batch.column(batch.num_columns() - 2);
-    let tables = tables.as_primitive::<UInt32Type>();
+    let tables = batch.column_by_name(TABLE);
+    let Some(tables) = tables.and_then(|tables| tables.as_primitive_opt::<UInt32Type>()) else {
+        return 0;
+    };
     let others = (0..tables.len()).find(|row| tables.is_null(*row) || tables.value(*row) != number);
     others.unwrap_or(tables.len())
 }
@@ -122,6 +126,7 @@ struct Files<'a> {
 impl Files<'_> {
     async fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let schema = &self.table.schema;
+        let classes = classes_of(batch)?;
         let mut begin = 0;
         while begin < batch.num_rows() {
             let mut file = match self.open.take() {
@@ -130,7 +135,7 @@ impl Files<'_> {
             };
             // Up to the end of the batch, unless the row group is full: then up to the end of the class.
             let end = if file.writer.in_progress_rows() >= self.group {
-                class_end(batch, begin, self.last.as_deref())
+                class_end(classes, begin, self.last.as_deref())
             } else {
                 batch.num_rows().min(begin + self.group)
             };
@@ -139,11 +144,12 @@ impl Files<'_> {
                 let columns = self.table.columns.iter().map(|c| part.column(*c).clone());
                 let part = RecordBatch::try_new(Arc::clone(schema), columns.collect())?;
                 file.write(&part).await?;
-                self.last = Some(key(batch, end - 1).to_vec());
+                self.last = Some(classes.value(end - 1).to_vec());
             }
             begin = end;
             let full = file.writer.in_progress_rows() >= self.group;
-            let cut = begin < batch.num_rows() && Some(key(batch, begin)) != self.last.as_deref();
+            let cut =
+                begin < batch.num_rows() && Some(classes.value(begin)) != self.last.as_deref();
             if full && cut {
                 file.writer.flush().await?;
                 if file.writer.bytes_written() >= FILE_BYTES {
@@ -165,18 +171,18 @@ impl Files<'_> {
 }
 
 /// The first row from `begin` on that has not the key `last`.
-fn class_end(batch: &RecordBatch, begin: usize, last: Option<&[u8]>) -> usize {
+fn class_end(classes: &BinaryArray, begin: usize, last: Option<&[u8]>) -> usize {
     let Some(last) = last else { return begin };
-    (begin..batch.num_rows())
-        .find(|row| key(batch, *row) != last)
-        .unwrap_or(batch.num_rows())
+    (begin..classes.len())
+        .find(|row| classes.value(*row) != last)
+        .unwrap_or(classes.len())
 }
 
-fn key(batch: &RecordBatch, row: usize) -> &[u8] {
-    batch
-        .column(batch.num_columns() - 1)
-        .as_binary::<i32>()
-        .value(row)
+/// The key of each row's class.
+fn classes_of(batch: &RecordBatch) -> Result<&BinaryArray> {
+    let classes = batch.column_by_name(CLASS);
+    let classes = classes.and_then(|classes| classes.as_binary_opt::<i32>());
+    classes.ok_or_else(|| internal_datafusion_err!("publish: rows have no class"))
 }
 
 /// The same names and types, and nothing else of what a schema can carry.

@@ -2,6 +2,7 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 
+use super::RowColumns;
 use crate::spec::Spec;
 
 /// The columns of tagged records in which a value may be missing.
@@ -12,20 +13,16 @@ pub(crate) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// Of records given by order, pseudonym, quasi-identifiers, sensitive columns, and perhaps kept columns and flags.
-    pub fn new(spec: &Spec, columns: &'a [ArrayRef]) -> Self {
-        let qi = &columns[2..2 + spec.qi().len()];
-        let sensitive = 2 + qi.len()..2 + qi.len() + spec.sensitive().len();
-        let flags = columns.get(sensitive.end + spec.keep().len()..);
+    /// Of tagged records. What was not read is not missing.
+    pub fn new(spec: &Spec, rows: &RowColumns<'a>) -> Self {
         let semi_sensitive = spec.semi_sensitive().into_iter();
         let places =
             semi_sensitive.filter_map(|(name, _)| spec.qi().iter().position(|c| c == name));
-        let flags = flags.unwrap_or_default().iter();
-        let secret = places.zip(flags);
+        let secret = places.zip(rows.record().flags());
         Self {
-            sensitive: &columns[sensitive],
+            sensitive: rows.record().sensitive(),
             secret: secret
-                .map(|(place, flags)| (&qi[place], flags.as_boolean()))
+                .map(|(place, flags)| (&rows.qi()[place], flags.as_boolean()))
                 .collect(),
         }
     }

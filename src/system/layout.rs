@@ -1,4 +1,4 @@
-//! From roles to columns: checks a spec against the input's schema and lays out every schema on the way.
+//! Every schema on the way, and where its columns stand: nobody else knows.
 //!
 //! ```text
 //! input       whatever the query gives
@@ -14,13 +14,18 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue};
-use datafusion::functions::core::expr_fn::coalesce;
-use datafusion::logical_expr::{Expr, cast, lit};
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, DictionaryArray, FixedSizeBinaryArray, ListArray, RecordBatch, UInt32Array,
+    UInt64Array,
+};
+use datafusion::arrow::datatypes::{
+    DataType, Field, FieldRef, Fields, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type,
+};
+use datafusion::common::{Result, internal_datafusion_err, internal_err};
 
-use crate::error;
-use crate::spec::{Contradictory, GivenDomain, Notation, Secrecy, Spec};
+use super::ProfileColumns;
+use super::canonical::{kind_of, plain_type};
+use crate::spec::{Contradictory, Notation, Spec};
 use crate::table::Taxonomy;
 use crate::table::coding::{Kind, Ladder, Levels, interval_fields};
 
@@ -50,18 +55,18 @@ pub(crate) struct Layout {
 impl Layout {
     /// Reads the layout off the canonical schema.
     pub fn try_new(spec: &Spec, canonical: SchemaRef) -> Result<Self> {
-        let (qi_count, fields) = (spec.qi().len(), canonical.fields());
+        let fields = canonical.fields();
         let semi_sensitive = spec.semi_sensitive();
         let flags = semi_sensitive.iter().map(|(name, _)| flag_name(name));
         let names = [spec.sensitive(), spec.keep(), &flags.collect::<Vec<_>>()].concat();
-        if fields.len() != 1 + qi_count + names.len() {
-            return datafusion::common::internal_err!("the input is not in canonical form");
+        if fields.len() != 1 + spec.qi().len() + names.len() {
+            return internal_err!("the input is not in canonical form");
         }
         // What follows reads every column in its plain type; one in another would be passed over or end the program.
         let plain =
             |field: &Arc<Field>| plain_type(field.data_type()).as_ref() == Some(field.data_type());
         if let Some(field) = fields.iter().find(|field| !plain(field)) {
-            return datafusion::common::internal_err!(
+            return internal_err!(
                 "column '{}' of the input has type {}, which is not a plain one",
                 field.name(),
                 field.data_type()
@@ -74,14 +79,14 @@ impl Layout {
                 .collect()
         };
         let tagged = tagged_schema(spec, &canonical);
-        let qi = named(spec.qi(), &tagged.fields()[2..2 + qi_count]);
-        let mut kinds = Vec::with_capacity(qi_count);
+        let qi = named(spec.qi(), qi_fields(spec, &tagged));
+        let mut kinds = Vec::with_capacity(qi.len());
         for field in &qi {
             kinds.push(kind_of(spec, field.name(), field.data_type())?);
         }
         let levels = spec.qi().iter().map(|c| spec.hierarchies().get(c).cloned());
         let levels = levels.collect();
-        let record = named(&names, &tagged.fields()[qi_count + 2..]).into();
+        let record = named(&names, &tagged.fields()[TAG + qi.len()..]).into();
         let system = spec.entry()?.system;
         let mut layout = Self {
             canonical,
@@ -130,6 +135,11 @@ impl Layout {
     /// The columns of one record: sensitive, then kept.
     pub fn record_fields(&self) -> &Fields {
         &self.record
+    }
+
+    /// The sensitive columns.
+    pub fn sensitive_fields(&self, spec: &Spec) -> &[FieldRef] {
+        &self.record[..spec.sensitive().len()]
     }
 
     /// Whether the values of a quasi-identifier are as far apart as their places in their order.
@@ -234,20 +244,21 @@ impl Layout {
 
 /// The schema after ids are replaced: order and pseudonym instead of the first column, and leaves of given hierarchies.
 pub(crate) fn tagged_schema(spec: &Spec, untagged: &Schema) -> SchemaRef {
+    let trees = given_trees(spec);
     let rest = untagged.fields()[1..].iter().enumerate().map(|(c, field)| {
-        if given_tree(spec, c).is_some() {
-            Field::new(field.name(), DataType::UInt32, true)
-        } else {
-            fresh(field)
+        match trees.get(c).is_some_and(Option::is_some) {
+            true => Field::new(field.name(), DataType::UInt32, true),
+            false => fresh(field),
         }
     });
     Arc::new(Schema::new(tag_fields().chain(rest).collect::<Vec<_>>()))
 }
 
-/// The taxonomy given for a column, counted from the first quasi-identifier on; sensitive columns follow these.
-pub(crate) fn given_tree(spec: &Spec, column: usize) -> Option<&Arc<Taxonomy>> {
-    let mut columns = spec.qi().iter().chain(spec.sensitive());
-    spec.hierarchies().get(columns.nth(column)?)?.tree()
+/// The taxonomies given for the quasi-identifiers and then the sensitive columns, which stand behind the id.
+pub(crate) fn given_trees(spec: &Spec) -> Vec<Option<&Arc<Taxonomy>>> {
+    let columns = spec.qi().iter().chain(spec.sensitive());
+    let trees = columns.map(|column| spec.hierarchies().get(column)?.tree());
+    trees.collect()
 }
 
 /// Name and type of a field, without its metadata.
@@ -276,281 +287,214 @@ fn tag_fields() -> impl Iterator<Item = Field> {
     .into_iter()
 }
 
-/// The expressions that turn the input into canonical form, after checking every role against its schema.
-pub(crate) fn canonical_projection(spec: &Spec, input: &DFSchema) -> Result<Vec<Expr>> {
-    let function = spec.function();
-    let missing = |role: &str, help: &str| {
-        Err(error::argument(
-            function,
-            role,
-            format!("is missing: {help}"),
-        ))
-    };
-    if spec.id().is_none() && !spec.one_row_per_individual() {
-        return missing(
-            "id",
-            "name the column that tells individuals apart, or write one_row_per_individual => true",
-        );
+/// The column of an input in canonical form that tells individuals apart, and those with the other roles.
+pub(crate) fn id_and_others<T>(canonical: &[T]) -> Result<(&T, &[T])> {
+    let columns = canonical.split_first();
+    columns.ok_or_else(|| internal_datafusion_err!("the input is not in canonical form"))
+}
+
+/// How many of the columns of an input in canonical form are read to learn of the whole table.
+pub(crate) fn profiled_columns(spec: &Spec, reads: ProfileColumns, all: usize) -> usize {
+    match reads {
+        ProfileColumns::QuasiIdentifiers => 1 + spec.qi().len(),
+        ProfileColumns::Sensitive => 1 + spec.qi().len() + spec.sensitive().len(),
+        ProfileColumns::All => all,
     }
-    if spec.sensitive().is_empty() && spec.semi_sensitive().is_empty() {
-        return missing("sensitive", "name the column to protect");
-    }
-    if spec.qi().is_empty() {
-        return missing("qi", "name the columns an attacker may know");
+}
+
+/// Columns of a tag: order and pseudonym.
+const TAG: usize = 2;
+
+/// Columns that all rows of blocks begin with: the block, and what it needs to know.
+const IN_BLOCK: usize = 2;
+
+/// Where the block of a row stands, if rows know theirs.
+pub(crate) const BLOCK: usize = 0;
+
+/// What operators get and give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Records, after their ids were replaced.
+    Tagged,
+    /// One row per individual.
+    Individuals,
+    /// Records that know their block.
+    Routed,
+    /// Individuals that know their block.
+    Blocks,
+}
+
+impl Stage {
+    /// The rows that are given their block.
+    pub fn without_block(spec: &Spec) -> Self {
+        match spec.routes_records() {
+            true => Self::Tagged,
+            false => Self::Individuals,
+        }
     }
 
-    let mut roles: Vec<(&str, &str)> = spec.id().map(|id| ("id", id)).into_iter().collect();
-    roles.extend(spec.qi().iter().map(|c| ("qi", c.as_str())));
-    roles.extend(spec.sensitive().iter().map(|c| ("sensitive", c.as_str())));
-    roles.extend(spec.keep().iter().map(|c| ("keep", c.as_str())));
-
-    let mut projection = Vec::with_capacity(roles.len() + 1);
-    if spec.id().is_none() {
-        // The place of the id; what tells individuals apart is the content of their records.
-        projection.push(lit(ScalarValue::UInt8(Some(0))).alias("__id"));
+    /// The records that are gathered.
+    pub fn of_records(spec: &Spec) -> Self {
+        match spec.routes_records() {
+            true => Self::Routed,
+            false => Self::Tagged,
+        }
     }
-    for (i, &(role, name)) in roles.iter().enumerate() {
-        if let Some((other, _)) = roles[..i].iter().find(|(_, n)| *n == name) {
-            return Err(error::argument(
-                function,
-                role,
-                format!("names column '{name}', which already has the role {other}"),
-            ));
+
+    /// Where the random order stands.
+    pub fn order(self) -> usize {
+        match self {
+            Self::Tagged | Self::Individuals => 0,
+            Self::Routed | Self::Blocks => IN_BLOCK,
         }
-        if name == INDIVIDUAL && role != "id" {
-            return Err(error::argument(
-                function,
-                role,
-                format!(
-                    "names column '{INDIVIDUAL}', the name under which the pseudonym is published; rename it in a subquery"
-                ),
-            ));
-        }
-        let (column, from) = find_column(function, role, name, input)?;
-        let to = plain_type(from).filter(|t| role != "qi" || qi_type_allowed(t));
-        let Some(to) = to else {
-            return Err(error::argument(
-                function,
-                role,
-                format!("cannot be column '{name}' of type {from}; allowed are {ALLOWED}"),
-            ));
-        };
-        // Bytes may be texts: files that do not say so are read as binary.
-        let bytes = matches!(to, DataType::Binary | DataType::FixedSizeBinary(_));
-        if spec.normalize && role == "sensitive" && bytes {
-            let message = format!(
-                "cannot be used for column '{name}' of type {from}; cast it to text in a subquery"
-            );
-            return Err(error::argument(function, "normalize", message));
-        }
-        let to = match spec.hierarchies().get(name) {
-            Some(levels) if ["qi", "sensitive"].contains(&role) => {
-                if let Err(reason) = Ladder::try_new(levels, &to) {
-                    let message = format!("of '{name}': {reason}");
-                    return Err(error::argument(function, "hierarchy", message));
-                }
-                match levels {
-                    // Labels are texts.
-                    Levels::Tree(_) | Levels::Mask(_) => DataType::Utf8,
-                    Levels::Bins(_) | Levels::Dates(_) => to,
-                }
+    }
+}
+
+/// The quasi-identifiers of rows without a block.
+pub(crate) fn qi_fields<'a>(spec: &Spec, rows: &'a Schema) -> &'a [FieldRef] {
+    &rows.fields()[TAG..TAG + spec.qi().len()]
+}
+
+/// Whether rows without a block have more than tags and quasi-identifiers.
+pub(crate) fn has_records(spec: &Spec, rows: &Schema) -> bool {
+    rows.fields().len() > TAG + spec.qi().len()
+}
+
+/// Tags and quasi-identifiers only, of rows without a block.
+pub(crate) fn without_records(spec: &Spec, rows: &RecordBatch) -> Result<RecordBatch> {
+    let kept: Vec<usize> = (0..TAG + spec.qi().len()).collect();
+    Ok(rows.project(&kept)?)
+}
+
+/// The block of each row, where rows know theirs.
+pub(crate) fn blocks_of(rows: &RecordBatch) -> &UInt32Array {
+    rows.column(BLOCK).as_primitive::<UInt32Type>()
+}
+
+/// What the block of each row needs to know of the whole table.
+pub(crate) fn learned_column(rows: &RecordBatch) -> &DictionaryArray<UInt8Type> {
+    rows.column(BLOCK + 1).as_dictionary()
+}
+
+/// The columns of rows by name. Made once per batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowColumns<'a> {
+    in_block: &'a [ArrayRef],
+    tag: &'a [ArrayRef],
+    qi: &'a [ArrayRef],
+    record: RecordColumns<'a>,
+    further: &'a [ArrayRef],
+}
+
+impl<'a> RowColumns<'a> {
+    /// Of rows at a stage. Those from which is learned may end after the quasi-identifiers, or after the sensitive columns.
+    pub fn new(spec: &Spec, stage: Stage, columns: &'a [ArrayRef]) -> Self {
+        let (in_block, columns) = columns.split_at(stage.order());
+        let (tag, columns) = columns.split_at(TAG);
+        let (qi, columns) = columns.split_at(spec.qi().len());
+        let record = match stage {
+            Stage::Tagged => columns.len(),
+            Stage::Individuals | Stage::Blocks => columns.len().min(1),
+            Stage::Routed => {
+                spec.sensitive().len() + spec.keep().len() + spec.semi_sensitive().len()
             }
-            _ => to,
         };
-        if role == "qi" {
-            kind_of(spec, name, &to)?;
-        }
-        let expr = Expr::Column(column);
-        let expr = if *from == to { expr } else { cast(expr, to) };
-        // No output column has the name of an input column: rules of the optimizer that route expressions by name
-        // find nothing below our node.
-        projection.push(expr.alias(format!("__{role}_{name}")));
-    }
-    for (name, secrecy) in spec.semi_sensitive() {
-        let flag = match secrecy {
-            Secrecy::All(all) => lit(*all),
-            Secrecy::Column(flag) | Secrecy::Written(flag) => {
-                flags(spec, name, flag, &roles, input)?
-            }
-        };
-        projection.push(flag.alias(flag_name(name)));
-    }
-    spec.entry()?.system.check_names(spec)?;
-    check_side_roles(spec)?;
-    Ok(projection)
-}
-
-/// The flags of a semi-sensitive column: whoever says nothing keeps the value secret.
-fn flags(
-    spec: &Spec,
-    name: &str,
-    flag: &str,
-    roles: &[(&str, &str)],
-    input: &DFSchema,
-) -> Result<Expr> {
-    let argument = "semi_sensitive";
-    let (column, data_type) = find_column(spec.function(), argument, flag, input)?;
-    let refuse = |message: String| Err(error::argument(spec.function(), argument, message));
-    if let Some((role, _)) = roles.iter().find(|(_, n)| *n == flag) {
-        return refuse(format!(
-            "of '{name}' is column '{flag}', which has the role {role}; flags are not published"
-        ));
-    }
-    let expr = Expr::Column(column);
-    let expr = match data_type {
-        DataType::Boolean => expr,
-        DataType::Null => lit(true),
-        other if plain_type(other) == Some(DataType::Boolean) => cast(expr, DataType::Boolean),
-        other => {
-            return refuse(format!(
-                "of '{name}' is column '{flag}' of type {other}; a flag is true, false or NULL"
-            ));
-        }
-    };
-    Ok(coalesce(vec![expr, lit(true)]))
-}
-
-/// A column of the input in the type in which its hierarchy is looked up, and the levels above its values.
-pub(crate) fn check_levels(
-    function: &str,
-    argument: &str,
-    name: &str,
-    input: &DFSchema,
-    levels: &Levels,
-) -> Result<(Expr, usize)> {
-    let (column, from) = find_column(function, "column", name, input)?;
-    let refuse = |reason: String| error::argument(function, argument, reason);
-    let plain = plain_type(from).filter(qi_type_allowed);
-    let plain =
-        plain.ok_or_else(|| refuse(format!("cannot be for type {from}; allowed are {ALLOWED}")))?;
-    let ladder = Ladder::try_new(levels, &plain).map_err(refuse)?;
-    let expr = Expr::Column(column);
-    let expr = if *from == plain {
-        expr
-    } else {
-        cast(expr, plain)
-    };
-    Ok((expr, ladder.height()))
-}
-
-const ALLOWED: &str = "integers, floats, decimals, dates, times, booleans and strings";
-
-/// A column of the input, with its type.
-pub(crate) fn find_column<'a>(
-    function: &str,
-    role: &str,
-    name: &str,
-    input: &'a DFSchema,
-) -> Result<(Column, &'a DataType)> {
-    let mut hits = input.iter().filter(|(_, field)| field.name() == name);
-    match (hits.next(), hits.next()) {
-        (Some((qualifier, field)), None) => {
-            Ok((Column::new(qualifier.cloned(), name), field.data_type()))
-        }
-        (Some(_), Some(_)) => Err(error::argument(
-            function,
-            role,
-            format!(
-                "names column '{name}', which the input has more than once; rename one in a subquery"
-            ),
-        )),
-        (None, _) => {
-            let names: Vec<_> = input.fields().iter().map(|f| f.name().as_str()).collect();
-            let nearest = error::did_you_mean(name, names.iter().copied());
-            Err(error::argument(
-                function,
-                role,
-                format!(
-                    "names column '{name}', which the input does not have{nearest} (columns: {})",
-                    names.join(", ")
-                ),
-            ))
+        let (record, further) = columns.split_at(record);
+        Self {
+            in_block,
+            tag,
+            qi,
+            record: RecordColumns::new(spec, record),
+            further,
         }
     }
+
+    /// The same rows with another order and pseudonym.
+    pub fn with_tag(self, tag: &'a [ArrayRef; TAG]) -> Self {
+        Self { tag, ..self }
+    }
+
+    /// Their number.
+    pub fn len(&self) -> usize {
+        self.order().len()
+    }
+
+    /// The block and what it needs to know, where rows know theirs.
+    pub fn in_block(&self) -> &'a [ArrayRef] {
+        self.in_block
+    }
+
+    /// Order and pseudonym.
+    pub fn tag(&self) -> &'a [ArrayRef] {
+        self.tag
+    }
+
+    /// The random order of the individual.
+    pub fn order(&self) -> &'a UInt64Array {
+        self.order_column().as_primitive::<UInt64Type>()
+    }
+
+    /// The same, as a column.
+    pub fn order_column(&self) -> &'a ArrayRef {
+        &self.tag[0]
+    }
+
+    /// The pseudonym of the individual.
+    pub fn pseudonym(&self) -> &'a FixedSizeBinaryArray {
+        self.tag[1].as_fixed_size_binary()
+    }
+
+    /// The quasi-identifiers.
+    pub fn qi(&self) -> &'a [ArrayRef] {
+        self.qi
+    }
+
+    /// The columns of records that are not gathered yet.
+    pub fn record(&self) -> RecordColumns<'a> {
+        self.record
+    }
+
+    /// The records of each individual.
+    pub fn records(&self) -> &'a ListArray {
+        self.record.columns[0].as_list()
+    }
+
+    /// What rows of blocks say beside the individual.
+    pub fn further(&self) -> &'a [ArrayRef] {
+        self.further
+    }
 }
 
-/// `categorical`, `domain` and `hierarchy` speak of quasi-identifiers only.
-fn check_side_roles(spec: &Spec) -> Result<()> {
-    let function = spec.function();
-    let categorical = spec.categorical().iter().map(|c| ("categorical", c));
-    let domain = spec.domains().keys().map(|c| ("domain", c));
-    let hierarchy = spec.hierarchies().keys().map(|c| ("hierarchy", c));
-    let labels = spec.properties().labels_sensitive_values;
-    let labelled = |column: &String| labels && spec.sensitive().contains(column);
-    for (argument, column) in categorical.chain(domain).chain(hierarchy) {
-        let allowed = spec.qi().contains(column) || (argument == "hierarchy" && labelled(column));
-        if !allowed {
-            let nearest = error::did_you_mean(column, spec.qi().iter().map(String::as_str));
-            return Err(error::argument(
-                function,
-                argument,
-                format!("names column '{column}', which is not a quasi-identifier{nearest}"),
-            ));
+/// The columns of a record by name: of tagged rows, or of the structs in an individual's list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordColumns<'a> {
+    columns: &'a [ArrayRef],
+    sensitive: usize,
+    kept: usize,
+}
+
+impl<'a> RecordColumns<'a> {
+    pub fn new(spec: &Spec, columns: &'a [ArrayRef]) -> Self {
+        Self {
+            columns,
+            sensitive: spec.sensitive().len(),
+            kept: spec.keep().len(),
         }
     }
-    Ok(())
-}
 
-/// How a quasi-identifier of this type is generalized.
-pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<Kind> {
-    let kind = match spec.hierarchies().get(name) {
-        // Leaves of a given tree are numbered.
-        Some(Levels::Tree(_)) => Kind::Integer,
-        Some(Levels::Mask(_)) => Kind::Masked,
-        None if spec.is_categorical(name) => Kind::Categorical,
-        _ => match data_type {
-            DataType::Utf8 | DataType::Utf8View | DataType::Boolean => Kind::Categorical,
-            t if t.is_floating() => Kind::Real,
-            _ => Kind::Integer,
-        },
-    };
-    let given = spec.hierarchies().get(name);
-    if matches!(given, Some(Levels::Tree(_) | Levels::Mask(_))) && spec.domains().contains_key(name)
-    {
-        let message = format!("is given for '{name}', whose hierarchy tells its values already");
-        return Err(error::argument(spec.function(), "domain", message));
+    /// The sensitive columns, the kept ones, and the flags.
+    pub fn columns(&self) -> &'a [ArrayRef] {
+        self.columns
     }
-    if given.is_none()
-        && spec.notation == Notation::Text
-        && matches!(data_type, DataType::Duration(_))
-    {
-        let message = format!(
-            "cannot be 'text' for '{name}', a span of time, whose text could not be read again; leave it out, or count \
-             seconds in a subquery"
-        );
-        return Err(error::argument(spec.function(), "notation", message));
-    }
-    match (spec.domains().get(name), kind) {
-        (Some(GivenDomain::Values(values)), Kind::Integer | Kind::Real) if values.len() != 2 => {
-            Err(error::argument(
-                spec.function(),
-                "domain",
-                format!(
-                    "gives a list of values for '{name}', which is numeric; give [smallest, largest]"
-                ),
-            ))
-        }
-        _ => Ok(kind),
-    }
-}
 
-/// The type under which the engine works on a column: one string type, no dictionaries, no views.
-fn plain_type(data_type: &DataType) -> Option<DataType> {
-    use DataType::*;
-    Some(match data_type {
-        Dictionary(_, value) => plain_type(value)?,
-        RunEndEncoded(_, value) => plain_type(value.data_type())?,
-        Utf8 | LargeUtf8 | Utf8View => Utf8,
-        Binary | LargeBinary | BinaryView => Binary,
-        Float16 => Float32,
-        Date64 => Timestamp(TimeUnit::Millisecond, None),
-        t if t.is_primitive() && !matches!(t, Interval(_)) => t.clone(),
-        t @ (Boolean | FixedSizeBinary(_)) => t.clone(),
-        _ => return None,
-    })
-}
+    /// The sensitive columns; none if they were not read.
+    pub fn sensitive(&self) -> &'a [ArrayRef] {
+        self.columns.get(..self.sensitive).unwrap_or_default()
+    }
 
-fn qi_type_allowed(plain: &DataType) -> bool {
-    use DataType::*;
-    !matches!(plain, Binary | FixedSizeBinary(_) | Decimal256(..))
+    /// The flags of secret values, in the order of their quasi-identifiers; none if they were not read.
+    pub fn flags(&self) -> &'a [ArrayRef] {
+        let flags = self.columns.get(self.sensitive + self.kept..);
+        flags.unwrap_or_default()
+    }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{filter_record_batch, partition, take, take_record_batch};
-use datafusion::arrow::datatypes::{Field, Schema, UInt64Type};
+use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::common::{Result, exec_datafusion_err};
 
 use super::buckets::SecretCounts;
 use super::known::Known;
-use super::{Blocks, Layout, StatedDomain};
+use super::layout::without_records;
+use super::{Blocks, Layout, RowColumns, Stage, StatedDomain, has_records};
 use crate::error;
 use crate::spec::{BlockSize, NullSensitive, Spec};
 use crate::table::coding::{Domain, Domains, Keys, Kind, Ladder, QiArray, mask_taxonomy};
@@ -108,22 +109,20 @@ impl DomainLearner {
 
 impl Learner for DomainLearner {
     fn update(&mut self, batch: &RecordBatch) -> Result<()> {
-        let qi = 2..2 + self.kinds.len();
         let batch = match self.spec.profiles_individuals() {
-            true => one_row_per_value(batch, self.kinds.len())?,
+            true => one_row_per_value(&self.spec, batch)?,
             false => complete(&self.spec, batch)?,
         };
         if let Some(secrets) = &mut self.secrets {
             secrets.update(&self.spec, &batch)?;
         }
-        let batch = batch.project(&(0..qi.end).collect::<Vec<_>>())?;
+        let batch = without_records(&self.spec, &batch)?;
         let batch = match self.spec.counts_records() {
             true => batch,
-            false => one_row_per_run(&batch)?,
+            false => one_row_per_run(&self.spec, &batch)?,
         };
-        let order = batch.column(0).as_primitive::<UInt64Type>();
-        self.profile
-            .update(&self.kinds, order, &batch.columns()[qi])?;
+        let rows = RowColumns::new(&self.spec, Stage::Tagged, batch.columns());
+        self.profile.update(&self.kinds, rows.order(), rows.qi())?;
         Ok(())
     }
 
@@ -191,6 +190,7 @@ impl Learned for LearnedDomains {
             }
         };
         Ok(Box::new(DomainRoutes {
+            spec: Arc::clone(spec),
             layout: Arc::clone(place.layout),
             stated: Arc::clone(place.stated),
             domains,
@@ -224,6 +224,7 @@ fn check_masks(spec: &Spec, layout: &Layout, domains: &Domains) -> Result<()> {
 /// Blocks are leaves of a tree over the sample, or parts of the random order.
 #[derive(Debug)]
 struct DomainRoutes {
+    spec: Arc<Spec>,
     layout: Arc<Layout>,
     stated: Arc<Vec<Option<StatedDomain>>>,
     domains: Domains,
@@ -237,7 +238,10 @@ impl Routes for DomainRoutes {
     }
 
     fn route(&self, batch: &RecordBatch, outside: &mut [u64]) -> Result<Routed> {
-        let columns: Vec<QiArray> = batch.columns()[2..2 + self.layout.qi_count()]
+        let stage = Stage::without_block(&self.spec);
+        let rows = RowColumns::new(&self.spec, stage, batch.columns());
+        let columns: Vec<QiArray> = rows
+            .qi()
             .iter()
             .map(|column| QiArray::new(column, self.layout.covers()))
             .collect();
@@ -259,7 +263,7 @@ impl Routes for DomainRoutes {
                 outside[c] += (0..batch.num_rows()).filter(is_outside).count() as u64;
             }
         }
-        let orders = batch.column(0).as_primitive::<UInt64Type>().values();
+        let orders = rows.order().values();
         let blocks = orders.iter().enumerate().map(|(i, order)| {
             self.router
                 .route(*order, &keys, |c| columns[c].positions(i).start)
@@ -273,18 +277,17 @@ impl Routes for DomainRoutes {
 
 /// The records that are not left out for a missing value.
 fn complete(spec: &Spec, batch: &RecordBatch) -> Result<RecordBatch> {
-    let shown = 2 + spec.qi().len();
-    if spec.null_sensitive == NullSensitive::Error || batch.num_columns() == shown {
+    if spec.null_sensitive == NullSensitive::Error || !has_records(spec, batch.schema_ref()) {
         return Ok(batch.clone());
     }
-    let known = Known::new(spec, batch.columns()).mask(batch.num_rows());
+    let rows = RowColumns::new(spec, Stage::Tagged, batch.columns());
+    let known = Known::new(spec, &rows).mask(rows.len());
     Ok(filter_record_batch(batch, &known)?)
 }
 
 /// Gathered individuals with a row for each value of their quasi-identifiers, where these are lists.
-fn one_row_per_value(batch: &RecordBatch, qi_count: usize) -> Result<RecordBatch> {
-    let shown: Vec<usize> = (0..2 + qi_count).collect();
-    let batch = batch.project(&shown)?;
+fn one_row_per_value(spec: &Spec, batch: &RecordBatch) -> Result<RecordBatch> {
+    let batch = without_records(spec, batch)?;
     let lists: Vec<Option<&ListArray>> = batch.columns().iter().map(|c| c.as_list_opt()).collect();
     let (mut rows, mut values) = (vec![], vec![vec![]; lists.len()]);
     for row in 0..batch.num_rows() {
@@ -324,16 +327,14 @@ fn one_row_per_value(batch: &RecordBatch, qi_count: usize) -> Result<RecordBatch
 }
 
 /// Drops records that repeat the individual and the quasi-identifiers of the record before them.
-fn one_row_per_run(batch: &RecordBatch) -> Result<RecordBatch> {
+fn one_row_per_run(spec: &Spec, batch: &RecordBatch) -> Result<RecordBatch> {
     if batch.num_rows() == 0 {
         return Ok(batch.clone());
     }
     // The pseudonym says no more than the order.
-    let told_apart: Vec<_> = [batch.column(0)]
-        .into_iter()
-        .chain(&batch.columns()[2..])
-        .cloned()
-        .collect();
+    let rows = RowColumns::new(spec, Stage::Tagged, batch.columns());
+    let told_apart = [rows.order_column()].into_iter().chain(rows.qi());
+    let told_apart: Vec<_> = told_apart.cloned().collect();
     let runs = partition(&told_apart)?.ranges();
     if runs.len() == batch.num_rows() {
         return Ok(batch.clone());

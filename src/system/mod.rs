@@ -2,6 +2,7 @@
 
 pub mod anatomy;
 pub(crate) mod buckets;
+mod canonical;
 pub(crate) mod classes;
 pub(crate) mod fingerprints;
 mod function;
@@ -23,6 +24,7 @@ use datafusion::common::Result;
 pub use anatomy::{ANATOMY_ARGUMENTS, SUBTABLE};
 pub(crate) use anatomy::{GID, TIMES};
 pub(crate) use buckets::{BUCKET, BUCKETIZED, COUNT, GROUP, LocalRequirement, SecretRule};
+pub(crate) use canonical::{canonical_projection, check_levels, find_column, kind_of};
 pub(crate) use classes::column_categories;
 pub(crate) use fingerprints::sensitive_tree;
 pub use function::{Blocks, FunctionEntry};
@@ -30,8 +32,8 @@ pub(crate) use function::{find, system_of};
 pub(crate) use known::Known;
 pub use layout::INDIVIDUAL;
 pub(crate) use layout::{
-    Layout, PSEUDONYM_BYTES, canonical_projection, check_levels, find_column, flag_name,
-    given_tree, kind_of, tagged_schema,
+    BLOCK, Layout, PSEUDONYM_BYTES, RecordColumns, RowColumns, Stage, blocks_of, flag_name,
+    given_trees, has_records, id_and_others, profiled_columns, qi_fields, tagged_schema,
 };
 pub(crate) use properties::{Compared, SystemProperties};
 pub(crate) use release::{ReleaseFacts, ReleaseWords, TableLayout};
@@ -121,12 +123,12 @@ pub(crate) trait System: SystemRelease + Debug + Send + Sync {
         })
     }
 
-    /// Learns from one partition, over so many columns.
+    /// Learns from one partition. It may have sensitive values and flags, or quasi-identifiers only.
     fn learner(
         &self,
         spec: &Arc<Spec>,
         kinds: &[Kind],
-        _columns: usize,
+        _has_records: bool,
     ) -> Result<Box<dyn Learner>> {
         Ok(Box::new(DomainLearner::try_new(spec, kinds, None)?))
     }

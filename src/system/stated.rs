@@ -6,7 +6,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 
-use super::{Layout, given_tree};
+use super::{Layout, given_trees};
 use crate::error;
 use crate::spec::{GivenDomain, Spec};
 use crate::table::coding::{Domain, Key, Keys, canonical};
@@ -33,9 +33,10 @@ impl StatedDomain {
 
 /// The stated domain of each quasi-identifier that has one.
 pub(crate) fn stated_domains(spec: &Spec, layout: &Layout) -> Result<Vec<Option<StatedDomain>>> {
+    let trees = given_trees(spec);
     let column = |c: usize| {
         let name = layout.qi_name(c);
-        if let Some(taxonomy) = given_tree(spec, c) {
+        if let Some(taxonomy) = trees[c] {
             return Ok(Some(StatedDomain {
                 domain: Domain::Integer(0, i128::from(taxonomy.tree().leaves()) - 1),
                 values: HashSet::new(),

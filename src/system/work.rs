@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::UInt8Type;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
 use datafusion::physical_plan::metrics::{
@@ -17,7 +16,8 @@ use crate::check::{Refused, Verified, Verifier};
 use crate::engine::threads::Threads;
 use crate::model::Infeasible;
 use crate::spec::Spec;
-use crate::system::Layout;
+use crate::system::layout::learned_column;
+use crate::system::{Layout, RowColumns, Stage};
 use crate::table::Block;
 use crate::table::coding::{IndividualArrays, QiArray, own_values};
 
@@ -172,16 +172,13 @@ impl BlockMetrics {
 }
 
 /// The individuals of a block.
-pub(crate) fn individuals(layout: &Layout, rows: &RecordBatch) -> IndividualArrays {
-    let qi_end = 4 + layout.qi_count();
-    let (record_offsets, records) = own_values(rows.column(qi_end).as_list());
-    let qi = &rows.columns()[4..qi_end];
+pub(crate) fn individuals(context: &WorkContext, rows: &RecordBatch) -> IndividualArrays {
+    let rows = RowColumns::new(&context.spec, Stage::Blocks, rows.columns());
+    let (record_offsets, records) = own_values(rows.records());
+    let covers = context.layout.covers();
     IndividualArrays {
-        pseudonyms: rows.column(3).as_fixed_size_binary().clone(),
-        qi: qi
-            .iter()
-            .map(|c| QiArray::new(c, layout.covers()))
-            .collect(),
+        pseudonyms: rows.pseudonym().clone(),
+        qi: rows.qi().iter().map(|c| QiArray::new(c, covers)).collect(),
         record_offsets,
         records: records.as_struct().clone(),
     }
@@ -189,7 +186,7 @@ pub(crate) fn individuals(layout: &Layout, rows: &RecordBatch) -> IndividualArra
 
 /// What came with a block's rows about the whole table.
 pub(super) fn learned_of<T: DeserializeOwned>(batch: &RecordBatch) -> Result<T> {
-    let dictionary = batch.column(1).as_dictionary::<UInt8Type>();
+    let dictionary = learned_column(batch);
     let learned = dictionary
         .keys()
         .values()

@@ -273,15 +273,99 @@ fn only_systems_ask_which_system_it_is() {
             let function = !may(NAME_FUNCTIONS) && names.iter().any(|name| line.contains(name));
             let options = !may(READ_OPTIONS) && line.contains("SystemOptions::");
             let system = !may(READ_OPTIONS)
-                && [".system_name()", "properties().name", "Form::"]
-                    .iter()
-                    .any(|word| line.replace("CellForm::", "").contains(word));
+                && (line.contains(".system_name()") || line.contains("properties().name"));
             if function || options || system {
                 asked.push(format!("{place}:{}: {}", at + 1, line.trim()));
             }
         }
     }
     assert!(asked.is_empty(), "{}", asked.join("\n"));
+}
+
+/// Files that take columns by their position, and why.
+const BY_POSITION: &[(&str, &str)] = &[
+    (
+        "src/system/layout.rs",
+        "here it is known where columns stand",
+    ),
+    ("src/check/buckets/attribute.rs", "an interval has two ends"),
+    ("src/engine/partition.rs", "a row that is made to be hashed"),
+    ("src/system/anatomy/slppa/", "coded columns have numbers"),
+    (
+        "src/measure/",
+        "columns stand as the functions that measure ask for them",
+    ),
+    ("src/pipeline/operator/classes", "as the node asks for them"),
+    ("src/pipeline/operator/compare", "as the node asks for them"),
+    (
+        "src/pipeline/operator/cover.rs",
+        "as the node asks for them",
+    ),
+    ("src/pipeline/operator/loss.rs", "as the node asks for them"),
+];
+
+/// Whether a line takes a column by its position, or computes one.
+fn takes_by_position(line: &str) -> bool {
+    let digit = |call: &str| {
+        line.match_indices(call)
+            .any(|(at, _)| line[at + call.len()..].starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let counts = [
+        "num_columns()",
+        "qi().len()",
+        "qi_count()",
+        "sensitive().len()",
+    ];
+    let computed = counts.iter().any(|count| {
+        line.match_indices(count).any(|(at, _)| {
+            let after = line[at + count.len()..].trim_start();
+            // What stands before the count is `a + spec.qi().len()`, say.
+            let before = line[..at].trim_end_matches(|c: char| is_word(c) || "().".contains(c));
+            let before = before.trim_end();
+            let signs = ['+', '-'];
+            after.starts_with(signs) || before.ends_with(signs)
+        })
+    });
+    let sliced = ["columns()[", "fields()["]
+        .iter()
+        .any(|slice| line.contains(slice));
+    digit(".column(") || digit(".field(") || sliced || computed
+}
+
+/// `src/system/layout.rs` alone knows where columns stand; others take them by name.
+#[test]
+fn columns_are_taken_by_name() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut taken = vec![];
+    for (file, text) in ["src", "cli/src"]
+        .iter()
+        .flat_map(|f| production_files(&root.join(f)))
+    {
+        let place = file.strip_prefix(root).unwrap().to_str().unwrap();
+        if BY_POSITION.iter().any(|(e, _)| place.starts_with(e)) {
+            continue;
+        }
+        for (at, line) in production(&text).lines().enumerate() {
+            if takes_by_position(line) {
+                taken.push(format!("{place}:{}: {}", at + 1, line.trim()));
+            }
+        }
+    }
+    assert!(taken.is_empty(), "{}", taken.join("\n"));
+    for line in [
+        "rows.column(3)",
+        "&batch.columns()[2..]",
+        "schema.fields()[1..].iter()",
+        "schema.field(0).name()",
+        "2 + spec.qi().len()",
+        "batch.num_columns() - 1",
+        "places[qi_end..qi_end + self.spec.sensitive().len()]",
+    ] {
+        assert!(takes_by_position(line), "{line}");
+    }
+    for line in ["rows.column(at)", "0..rows", "spec.qi().len() > 3"] {
+        assert!(!takes_by_position(line), "{line}");
+    }
 }
 
 /// The rules on made-up files of a made-up crate.

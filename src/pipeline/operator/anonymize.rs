@@ -29,10 +29,10 @@ use crate::engine::{
     BlockPartitioning, SharedMemory, ascending, column, only_child, properties, show,
 };
 use crate::spec::{BlockSize, Spec};
-use crate::system::Layout;
 use crate::system::work::{BlockMetrics, WorkContext, verified};
+use crate::system::{BLOCK, Layout, Stage};
 
-/// Does the work of the spec's form block by block, verifies what each block publishes, and emits it.
+/// Does the work of the spec's system block by block, verifies what each block publishes, and emits it.
 ///
 /// Asks the engine for its input partitioned by block and sorted by block and random order. One block at a time is
 /// held in memory per partition, reserved from the engine's pool; where that does not suffice, its rows wait in a file until
@@ -74,7 +74,7 @@ impl AnonymizeExec {
             asked: spec.asked(),
             spec,
             layout,
-            key: deal.key(column(&input, 0))?,
+            key: deal.key(column(&input, BLOCK))?,
             input,
             deal,
             outcome: Arc::new(Outcome::new(partitions)),
@@ -132,7 +132,7 @@ impl ExecutionPlan for AnonymizeExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![ascending(&self.input, &[0, 2])]
+        vec![ascending(&self.input, &[BLOCK, Stage::Blocks.order()])]
     }
 
     fn apply_expressions(

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use datafusion::arrow::array::{
-    ArrayRef, AsArray, BinaryArray, DictionaryArray, RecordBatch, UInt8Array,
-};
+use datafusion::arrow::array::{ArrayRef, BinaryArray, DictionaryArray, RecordBatch, UInt8Array};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, internal_err};
@@ -25,6 +23,7 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
+use super::profile::profiles_of;
 use crate::engine::{properties, show};
 use crate::error;
 use crate::spec::{BlockSize, Spec};
@@ -290,7 +289,7 @@ pub(super) async fn merge_profiles(
     let reservation = MemoryConsumer::new("BlockExec").register(context.memory_pool());
     let mut batches = profiles.execute(0, context)?;
     while let Some(batch) = batches.next().await {
-        for bytes in batch?.column(0).as_binary::<i32>().iter().flatten() {
+        for bytes in profiles_of(&batch?)?.iter().flatten() {
             learned.merge(bytes)?;
             reservation.try_resize(learned.size())?;
         }

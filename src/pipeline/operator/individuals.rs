@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, ListArray, RecordBatch, StructArray,
-    UInt32Array, UInt64Builder,
+    Array, ArrayRef, FixedSizeBinaryBuilder, ListArray, RecordBatch, StructArray, UInt32Array,
+    UInt64Builder,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{concat_batches, partition, take, take_record_batch};
-use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::arrow::row::Rows;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
@@ -33,7 +33,7 @@ use crate::engine::{
 };
 use crate::error;
 use crate::spec::{Choice, Contradictory, NullSensitive, Spec};
-use crate::system::{Known, Layout, PSEUDONYM_BYTES, column_categories};
+use crate::system::{BLOCK, Known, Layout, PSEUDONYM_BYTES, RowColumns, Stage, column_categories};
 use crate::table::coding::{ColumnCategories, rows};
 
 /// Gathers the records of each individual into one row, and each distinct record once.
@@ -67,7 +67,8 @@ impl IndividualsExec {
         input: Arc<dyn ExecutionPlan>,
         deal: BlockPartitioning,
     ) -> Result<Self> {
-        let routed = spec.routes_records();
+        let stage = Stage::of_records(&spec);
+        let routed = stage == Stage::Routed;
         let needed = match routed {
             true => layout.routed(&spec),
             false => layout.tagged(&spec),
@@ -75,10 +76,9 @@ impl IndividualsExec {
         if input.schema() != needed {
             return internal_err!("IndividualsExec needs tagged records");
         }
-        let first = column(&input, 0);
         let key = match routed {
-            true => deal.key(first)?,
-            false => first,
+            true => deal.key(column(&input, BLOCK))?,
+            false => column(&input, stage.order()),
         };
         let properties = match routed {
             true => in_order(layout.blocks(), &input, &key),
@@ -142,7 +142,8 @@ impl ExecutionPlan for IndividualsExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![ascending(&self.input, &[order_at(&self.spec)])]
+        let order = Stage::of_records(&self.spec).order();
+        vec![ascending(&self.input, &[order])]
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -224,14 +225,6 @@ impl ExecutionPlan for IndividualsExec {
     }
 }
 
-/// Where the random order stands among the columns of the input.
-fn order_at(spec: &Spec) -> usize {
-    match spec.routes_records() {
-        true => 2,
-        false => 0,
-    }
-}
-
 /// Properties of an operator that keeps the partitions and the order of an input that comes by block.
 fn in_order(
     schema: SchemaRef,
@@ -245,7 +238,7 @@ fn in_order(
         false => Partitioning::UnknownPartitioning(partitions.partition_count()),
     };
     // Blocks are parts of the order, so who sorts by it has sorted by block; and both stand where they stood.
-    let sorted = ascending_by(input, &[0, 2]);
+    let sorted = ascending_by(input, &[BLOCK, Stage::Routed.order()]);
     Arc::new(PlanProperties::new(
         EquivalenceProperties::new_with_orderings(schema, [sorted]),
         partitioning,
@@ -371,10 +364,10 @@ impl Gatherer {
         if self.spec.one_row_per_individual() {
             return Ok((None, Some(next)));
         }
-        let order = order_at(&self.spec);
+        let stage = Stage::of_records(&self.spec);
         let order_of = |batch: &RecordBatch| {
-            let order = batch.column(order).as_primitive::<UInt64Type>();
-            order.values().clone()
+            let rows = RowColumns::new(&self.spec, stage, batch.columns());
+            rows.order().values().clone()
         };
         let (orders, rows) = (order_of(&next), next.num_rows());
         let mut begin = 0;
@@ -405,64 +398,61 @@ impl Gatherer {
         if batch.num_rows() == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
         }
+        let rows = RowColumns::new(&self.spec, Stage::of_records(&self.spec), batch.columns());
         if !self.spec.routes_records() {
-            let (_, columns) = self.gather_tagged(batch)?;
+            let (_, columns) = self.gather_tagged(rows)?;
             return Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?);
         }
         // The block and what it needs to know go with the individual.
-        let tagged = 2..4 + self.layout.qi_count() + self.layout.record_fields().len();
-        let (before, after) = (..tagged.start, tagged.end..);
-        let records = batch.project(&tagged.collect::<Vec<_>>())?;
-        let (first, individuals) = self.gather_tagged(&records)?;
-        let mut columns = first.of_all(&batch.columns()[before])?;
+        let (first, individuals) = self.gather_tagged(rows)?;
+        let mut columns = first.of_all(rows.in_block())?;
         columns.extend(individuals);
-        columns.extend(first.of_all(&batch.columns()[after])?);
+        columns.extend(first.of_all(rows.further())?);
         // Nobody waits for the end.
         self.finish()?;
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 
     /// The columns of individuals, and a record of each.
-    fn gather_tagged(&mut self, batch: &RecordBatch) -> Result<(Positions, Vec<ArrayRef>)> {
-        let own_tags;
-        let batch = if self.spec.one_row_per_individual() {
-            own_tags = self.tag_records(batch)?;
-            &own_tags
-        } else {
-            batch
+    fn gather_tagged(&mut self, records: RowColumns<'_>) -> Result<(Positions, Vec<ArrayRef>)> {
+        let own_tags = match self.spec.one_row_per_individual() {
+            true => Some(self.tag_records(&records)?),
+            false => None,
         };
-        self.counts.records.add(batch.num_rows());
-        let qi_end = 2 + self.layout.qi_count();
-        let qi = &batch.columns()[2..qi_end];
-        let sensitive = &batch.columns()[qi_end..qi_end + self.spec.sensitive().len()];
-        let known = Known::new(&self.spec, batch.columns());
+        let records = match &own_tags {
+            Some(tag) => records.with_tag(tag),
+            None => records,
+        };
+        self.counts.records.add(records.len());
+        let (qi, record) = (records.qi(), records.record());
+        let known = Known::new(&self.spec, &records);
         let known = |record: u32| known.holds(record as usize);
 
-        for (categories, values) in self.categories.iter().zip(sensitive) {
+        for (categories, values) in self.categories.iter().zip(record.sensitive()) {
             if let Some(categories) = categories {
                 let without = categories.uncategorised(values)?;
                 self.counts.uncategorised.add(without as usize);
             }
         }
         if self.spec.one_record_each() {
-            let picked = self.pick_single(batch, &known);
-            return self.assemble(batch, picked);
+            let picked = self.pick_single(&records, &known);
+            return self.assemble(&records, picked);
         }
 
         // Records are compared with others of the same individual only.
-        let changes = changes(qi, batch.num_rows())?;
+        let changes = changes(qi, records.len())?;
         let value_rows = qi
             .iter()
             .filter(|_| self.layout.covers())
             .map(|column| rows(std::slice::from_ref(column)))
             .collect::<Result<Vec<_>, _>>()?;
-        let record_rows = rows(&batch.columns()[qi_end..])?;
+        let record_rows = rows(record.columns())?;
 
         let mut picked = Picked {
             covers: vec![Default::default(); value_rows.len()],
             ..Default::default()
         };
-        for mut run in runs(batch) {
+        for mut run in runs(&records) {
             let first = run[0];
             if contradicts(&run, &changes, qi)? {
                 self.counts.contradictory.add(1);
@@ -490,17 +480,17 @@ impl Gatherer {
                 positions.append(&mut values);
             }
         }
-        self.assemble(batch, picked)
+        self.assemble(&records, picked)
     }
 
     /// Takes the record of each individual, where it may have one only.
-    fn pick_single(&self, batch: &RecordBatch, known: &dyn Fn(u32) -> bool) -> Picked {
-        let order = batch.column(0).as_primitive::<UInt64Type>().values();
+    fn pick_single(&self, records: &RowColumns<'_>, known: &dyn Fn(u32) -> bool) -> Picked {
+        let order = records.order().values();
         let mut single: Vec<u32> = (0..order.len() as u32).collect();
         // Without two of the same order every record is an individual.
         if order.windows(2).any(|pair| pair[0] == pair[1]) {
             single.clear();
-            for run in runs(batch) {
+            for run in runs(records) {
                 match run.as_slice() {
                     [record] => single.push(*record),
                     _ => self.counts.repeated.add(1),
@@ -522,9 +512,8 @@ impl Gatherer {
     }
 
     /// Gives each record a tag of its own.
-    fn tag_records(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let order = batch.column(0).as_primitive::<UInt64Type>().values();
-        let content = batch.column(1).as_fixed_size_binary();
+    fn tag_records(&mut self, records: &RowColumns<'_>) -> Result<[ArrayRef; 2]> {
+        let (order, content) = (records.order().values(), records.pseudonym());
         let key = self.spec.key()?;
         let mut orders = UInt64Builder::with_capacity(order.len());
         let mut pseudonyms = FixedSizeBinaryBuilder::with_capacity(order.len(), PSEUDONYM_BYTES);
@@ -538,10 +527,7 @@ impl Gatherer {
             orders.append_value(tag.order);
             pseudonyms.append_value(tag.pseudonym)?;
         }
-        let mut columns: Vec<ArrayRef> =
-            vec![Arc::new(orders.finish()), Arc::new(pseudonyms.finish())];
-        columns.extend_from_slice(&batch.columns()[2..]);
-        Ok(RecordBatch::try_new(batch.schema(), columns)?)
+        Ok([Arc::new(orders.finish()), Arc::new(pseudonyms.finish())])
     }
 
     /// Drops records without one of their sensitive values where the spec says so. False if the individual goes with them.
@@ -559,12 +545,15 @@ impl Gatherer {
         known_count > 0
     }
 
-    fn assemble(&self, batch: &RecordBatch, picked: Picked) -> Result<(Positions, Vec<ArrayRef>)> {
-        let first = Positions::new(picked.first, batch.num_rows());
-        let mut columns = first.of_all(&batch.columns()[..2])?;
-        let qi_end = 2 + self.layout.qi_count();
+    fn assemble(
+        &self,
+        rows: &RowColumns<'_>,
+        picked: Picked,
+    ) -> Result<(Positions, Vec<ArrayRef>)> {
+        let first = Positions::new(picked.first, rows.len());
+        let mut columns = first.of_all(rows.tag())?;
         let mut covers = picked.covers.into_iter();
-        for column in &batch.columns()[2..qi_end] {
+        for column in rows.qi() {
             columns.push(match covers.next() {
                 Some((positions, counts)) => {
                     list(take(column, &UInt32Array::from(positions), None)?, counts)?
@@ -572,9 +561,9 @@ impl Gatherer {
                 None => first.of(column)?,
             });
         }
-        let records = Positions::new(picked.records, batch.num_rows());
+        let records = Positions::new(picked.records, rows.len());
         let fields = self.layout.record_fields().clone();
-        let values = records.of_all(&batch.columns()[qi_end..])?;
+        let values = records.of_all(rows.record().columns())?;
         let structs = StructArray::try_new(fields, values, None)?;
         columns.push(list(Arc::new(structs), picked.record_counts)?);
         Ok((first, columns))
@@ -635,9 +624,8 @@ impl Gatherer {
 }
 
 /// The records of each individual. Equal orders are almost always one individual; the pseudonym decides.
-fn runs(batch: &RecordBatch) -> impl Iterator<Item = Vec<u32>> {
-    let order = batch.column(0).as_primitive::<UInt64Type>().values();
-    let pseudonym = batch.column(1).as_fixed_size_binary();
+fn runs(records: &RowColumns<'_>) -> impl Iterator<Item = Vec<u32>> {
+    let (order, pseudonym) = (records.order().values(), records.pseudonym());
     let mut runs = vec![];
     let mut begin = 0;
     while begin < order.len() {

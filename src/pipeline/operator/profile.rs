@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{BinaryArray, RecordBatch};
+use datafusion::arrow::array::{AsArray, BinaryArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, exec_datafusion_err};
+use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_expr::PhysicalExpr;
@@ -23,7 +23,11 @@ use futures::StreamExt;
 
 use crate::engine::{only_child, properties, show};
 use crate::spec::Spec;
+use crate::system::{has_records, kind_of, qi_fields};
 use crate::table::coding::Kind;
+
+/// The only column: what each partition learned, as bytes.
+const PROFILE: &str = "profile";
 
 /// Learns, per partition, the domains of the quasi-identifiers and a sample of individuals; or, for anatomization, how
 /// the quasi-identifiers hang together and how often each sensitive value occurs.
@@ -45,13 +49,13 @@ impl ProfileExec {
     /// that of [`IndividualsExec`](super::IndividualsExec), where individuals are left out.
     pub fn try_new(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let schema = input.schema();
-        let kinds = spec.qi().iter().zip(&schema.fields()[2..]);
+        let kinds = spec.qi().iter().zip(qi_fields(&spec, &schema));
         let kinds = kinds.map(|(name, field)| {
             let data_type = match field.data_type() {
                 DataType::List(values) => values.data_type(),
                 other => other,
             };
-            crate::system::kind_of(&spec, name, data_type)
+            kind_of(&spec, name, data_type)
         });
         let kinds = kinds.collect::<Result<Vec<_>>>()?;
         let properties = properties(
@@ -70,7 +74,7 @@ impl ProfileExec {
 
     fn schema() -> SchemaRef {
         Arc::new(Schema::new(vec![Field::new(
-            "profile",
+            PROFILE,
             DataType::Binary,
             false,
         )]))
@@ -128,9 +132,9 @@ impl ExecutionPlan for ProfileExec {
             .register(context.memory_pool());
         let mut input = self.input.execute(partition, context)?;
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let columns = self.input.schema().fields().len();
+        let has_records = has_records(&self.spec, &self.input.schema());
         let system = self.spec.entry()?.system;
-        let mut learner = system.learner(&self.spec, &self.kinds, columns)?;
+        let mut learner = system.learner(&self.spec, &self.kinds, has_records)?;
         let stream = async_stream::try_stream! {
             while let Some(batch) = input.next().await {
                 let batch = batch?;
@@ -154,4 +158,11 @@ impl ExecutionPlan for ProfileExec {
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
     }
+}
+
+/// What the partitions learned whose rows these are.
+pub(super) fn profiles_of(rows: &RecordBatch) -> Result<&BinaryArray> {
+    let bytes = rows.column_by_name(PROFILE);
+    let bytes = bytes.and_then(|column| column.as_binary_opt::<i32>());
+    bytes.ok_or_else(|| internal_datafusion_err!("there is no profile"))
 }

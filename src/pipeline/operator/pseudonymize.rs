@@ -1,7 +1,6 @@
 //! [`PseudonymizeExec`]: where ids end.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -31,7 +30,8 @@ use hashbrown::HashMap;
 use crate::engine::{only_child, properties, show};
 use crate::error;
 use crate::spec::{NullId, Spec};
-use crate::system::{PSEUDONYM_BYTES, given_tree, tagged_schema};
+use crate::system::{PSEUDONYM_BYTES, given_trees, id_and_others, tagged_schema};
+use crate::table::Taxonomy;
 use crate::table::coding::{canonical, without_nan};
 
 /// Replaces each id by two keyed hashes, a random order and a pseudonym, right after the input.
@@ -55,7 +55,7 @@ pub struct PseudonymizeExec {
 }
 
 impl PseudonymizeExec {
-    /// Over an input whose first column is the id.
+    /// Over an input in canonical form, or the first columns of it.
     pub fn try_new(spec: Arc<Spec>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
         Self::tagging(spec, input, true)
     }
@@ -179,8 +179,7 @@ struct Tagger {
     spec: Arc<Spec>,
     tags: bool,
     tagged: SchemaRef,
-    /// The columns that tell individuals apart: the id, or everything else without one.
-    identity: Range<usize>,
+    /// Of the columns that tell individuals apart.
     converter: RowConverter,
     null_ids: Count,
     /// For columns with a given hierarchy, the leaf of each value.
@@ -197,25 +196,20 @@ impl Tagger {
         tagged: SchemaRef,
         null_ids: Count,
     ) -> Result<Self> {
-        let identity = match spec.id() {
-            Some(_) => 0..1,
-            None => 1..input.fields().len(),
-        };
-        let fields = input.fields()[identity.clone()].iter();
+        let fields = identity(&spec, input.fields())?.iter();
         let fields = fields.map(|f| SortField::new(f.data_type().clone()));
-        let columns = spec.qi().len() + spec.sensitive().len();
-        let leaves = |c: usize| {
-            let taxonomy = given_tree(&spec, c)?;
+        let leaves = |taxonomy: Option<&Arc<Taxonomy>>| {
+            let taxonomy = taxonomy?;
             let tree = taxonomy.tree();
             let labels = (0..tree.leaves()).map(|leaf| taxonomy.label(tree.node_of(leaf)));
             Some(labels.map(str::to_owned).zip(0..).collect())
         };
+        let leaves: Vec<_> = given_trees(&spec).into_iter().map(leaves).collect();
         Ok(Self {
             converter: RowConverter::new(fields.collect())?,
-            identity,
             null_ids,
-            leaves: (0..columns).map(leaves).collect(),
-            outside: vec![0; columns],
+            outside: vec![0; leaves.len()],
+            leaves,
             spec,
             tags,
             tagged,
@@ -223,11 +217,12 @@ impl Tagger {
     }
 
     fn tag(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let without_id = batch.column(0).null_count();
+        let (id, _) = id_and_others(batch.columns())?;
+        let without_id = id.null_count();
         self.null_ids.add(without_id);
         let known;
         let batch = if without_id > 0 {
-            let mask: BooleanArray = is_not_null(batch.column(0))?;
+            let mask: BooleanArray = is_not_null(id)?;
             known = filter_record_batch(batch, &mask)?;
             &known
         } else {
@@ -235,7 +230,8 @@ impl Tagger {
         };
 
         let mut columns: Vec<ArrayRef> = self.tags_of(batch)?.into();
-        for (i, column) in batch.columns()[1..].iter().enumerate() {
+        let (_, others) = id_and_others(batch.columns())?;
+        for (i, column) in others.iter().enumerate() {
             let measured = self
                 .spec
                 .qi()
@@ -265,10 +261,8 @@ impl Tagger {
             return Ok([Arc::new(orders), Arc::new(pseudonyms)]);
         }
         let key = self.spec.key()?;
-        let identity: Vec<ArrayRef> = batch.columns()[self.identity.clone()]
-            .iter()
-            .map(canonical)
-            .collect();
+        let identity = identity(&self.spec, batch.columns())?;
+        let identity: Vec<ArrayRef> = identity.iter().map(canonical).collect();
         let ids = self.converter.convert_columns(&identity)?;
         let mut orders = UInt64Builder::with_capacity(ids.num_rows());
         let mut pseudonyms = FixedSizeBinaryBuilder::with_capacity(ids.num_rows(), PSEUDONYM_BYTES);
@@ -321,6 +315,15 @@ impl Tagger {
             ),
         ))
     }
+}
+
+/// The columns that tell individuals apart: the id, or everything else without one.
+fn identity<'a, T>(spec: &Spec, canonical: &'a [T]) -> Result<&'a [T]> {
+    let (id, others) = id_and_others(canonical)?;
+    Ok(match spec.id() {
+        Some(_) => std::slice::from_ref(id),
+        None => others,
+    })
 }
 
 /// Leaves instead of values, and how many values are no leaf.

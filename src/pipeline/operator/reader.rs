@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{Result, exec_datafusion_err};
 use datafusion::execution::spill_file::SpillFile;
@@ -13,6 +12,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use crate::engine::threads::Threads;
 use crate::engine::{Grown, PartitionMemory, sliced_size};
+use crate::system::blocks_of;
 
 /// What the work on a block needs, in bytes per byte of input: the input in one piece, codes, index and results.
 const WORK_FACTOR: usize = 4;
@@ -39,7 +39,7 @@ pub(super) struct BlockReader {
 }
 
 impl BlockReader {
-    /// Over rows that are sorted by block, their first column.
+    /// Over rows that are sorted by block.
     pub fn new(
         input: SendableRecordBatchStream,
         size: Option<usize>,
@@ -156,18 +156,19 @@ impl BlockReader {
 }
 
 fn first_block(batch: &RecordBatch) -> u32 {
-    batch.column(0).as_primitive::<UInt32Type>().value(0)
+    blocks_of(batch).value(0)
 }
 
 /// How many rows at the beginning of a batch belong to a block.
 fn run_length(batch: &RecordBatch, block: u32) -> usize {
-    let blocks = batch.column(0).as_primitive::<UInt32Type>().values();
+    let blocks = blocks_of(batch).values();
     blocks.partition_point(|b| *b <= block)
 }
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{ArrayRef, UInt32Array};
+    use datafusion::arrow::array::{ArrayRef, AsArray, UInt32Array};
+    use datafusion::arrow::datatypes::UInt32Type;
     use datafusion::execution::memory_pool::{
         GreedyMemoryPool, MemoryConsumer, MemoryPool, UnboundedMemoryPool,
     };

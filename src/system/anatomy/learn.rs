@@ -6,23 +6,25 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array};
 use datafusion::arrow::compute::{filter_record_batch, is_not_null};
-use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::common::{Result, exec_datafusion_err};
 
 use super::slppa::{self, TableProfile, TooSmall};
 use crate::error;
 use crate::spec::{BlockSize, Spec};
 use crate::system::learn::{BlockPlace, Learned, Learner, Routed, Routes, unreadable};
+use crate::system::{RecordColumns, RowColumns, Stage};
 use crate::table::coding::{Kind, own_values, rows};
 
 pub(super) struct TableLearner {
+    spec: Arc<Spec>,
     kinds: Vec<Kind>,
     profile: TableProfile,
 }
 
 impl TableLearner {
-    pub fn new(kinds: &[Kind]) -> Self {
+    pub fn new(spec: &Arc<Spec>, kinds: &[Kind]) -> Self {
         Self {
+            spec: Arc::clone(spec),
             kinds: kinds.to_vec(),
             profile: TableProfile::new(kinds.len()),
         }
@@ -31,8 +33,8 @@ impl TableLearner {
 
 impl Learner for TableLearner {
     fn update(&mut self, batch: &RecordBatch) -> Result<()> {
-        let qi = 2..2 + self.kinds.len();
-        let sensitive = batch.column(qi.end);
+        let columns = RowColumns::new(&self.spec, Stage::Tagged, batch.columns());
+        let sensitive = &columns.record().sensitive()[0];
         let known;
         let batch = match sensitive.null_count() {
             0 => batch,
@@ -41,9 +43,9 @@ impl Learner for TableLearner {
                 &known
             }
         };
-        let sensitive = rows(&batch.columns()[qi.end..=qi.end])?;
-        self.profile
-            .update(&self.kinds, &batch.columns()[qi], &sensitive)?;
+        let columns = RowColumns::new(&self.spec, Stage::Tagged, batch.columns());
+        let sensitive = rows(columns.record().sensitive())?;
+        self.profile.update(&self.kinds, columns.qi(), &sensitive)?;
         Ok(())
     }
 
@@ -140,14 +142,16 @@ impl Routes for TableRoutes {
     }
 
     fn route(&self, batch: &RecordBatch, _: &mut [u64]) -> Result<Routed> {
-        let orders = batch.column(0).as_primitive::<UInt64Type>().values();
+        let stage = Stage::without_block(&self.spec);
+        let columns = RowColumns::new(&self.spec, stage, batch.columns());
+        let orders = columns.order().values();
         let blocks = orders.iter().map(|order| self.learned.block(*order));
-        let column = batch.column(2 + self.spec.qi().len());
-        let sensitive = match self.spec.routes_records() {
-            true => Arc::clone(column),
-            false => {
-                let (_, records) = own_values(column.as_list());
-                Arc::clone(records.as_struct().column(0))
+        let sensitive = match stage {
+            Stage::Tagged => Arc::clone(&columns.record().sensitive()[0]),
+            _ => {
+                let (_, records) = own_values(columns.records());
+                let record = RecordColumns::new(&self.spec, records.as_struct().columns());
+                Arc::clone(&record.sensitive()[0])
             }
         };
         let valid = sensitive.len() - sensitive.null_count();

@@ -136,8 +136,8 @@ impl System for Anatomy {
         })
     }
 
-    fn learner(&self, _: &Arc<Spec>, kinds: &[Kind], _: usize) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(TableLearner::new(kinds)))
+    fn learner(&self, spec: &Arc<Spec>, kinds: &[Kind], _: bool) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(TableLearner::new(spec, kinds)))
     }
 
     fn learned(&self, _: &Spec, kinds: &[Kind]) -> Box<dyn Learned> {

@@ -1,8 +1,7 @@
 //! The tables of an anatomized release, one by one.
 
-use datafusion::arrow::array::AsArray;
-use datafusion::arrow::datatypes::Int64Type;
-use datafusion::common::{Result, plan_datafusion_err};
+use datafusion::arrow::array::{AsArray, Int64Array};
+use datafusion::common::{Result, internal_datafusion_err, plan_datafusion_err};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::{col, ident, lit};
 use datafusion::prelude::DataFrame;
@@ -35,18 +34,18 @@ pub async fn sub_tables(release: DataFrame) -> Result<Vec<(String, DataFrame)>> 
         .await?;
     let mut tables: Vec<(String, Vec<usize>)> = vec![];
     for batch in &counts {
+        let column = |name: &str| {
+            let found = batch.column_by_name(name);
+            found.ok_or_else(|| internal_datafusion_err!("the counts have no column {name}"))
+        };
         let named = datafusion::arrow::compute::cast(
-            batch.column(0),
+            column(SUBTABLE)?,
             &datafusion::arrow::datatypes::DataType::Utf8,
         )?;
+        let counts = (0..values.len()).map(|i| Ok(column(&format!("c{i}"))?.as_primitive()));
+        let counts: Vec<&Int64Array> = counts.collect::<Result<_>>()?;
         for (row, name) in named.as_string::<i32>().iter().enumerate() {
-            let shows = |column: &usize| {
-                batch
-                    .column(1 + column)
-                    .as_primitive::<Int64Type>()
-                    .value(row)
-                    > 0
-            };
+            let shows = |column: &usize| counts[*column].value(row) > 0;
             let own = (0..values.len()).filter(shows).collect();
             tables.push((name.unwrap_or_default().to_owned(), own));
         }

@@ -9,7 +9,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::compute::{concat, take};
-use datafusion::arrow::datatypes::{DataType, UInt32Type, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, UInt64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
@@ -23,6 +23,7 @@ use crate::spec::{IdSpace, Spec};
 use crate::system::work::{
     BlockProposal, BlockWork, Proposal, PublishedRows, WorkContext, individuals, learned_of,
 };
+use crate::system::{RecordColumns, RowColumns, Stage, blocks_of};
 
 /// Divides individuals into groups, publishes their sub-tables and verifies them.
 pub(crate) struct AnatomyWork {
@@ -51,22 +52,24 @@ impl BlockWork for AnatomyWork {
     fn run(&self, rows: RecordBatch) -> Result<BlockProposal> {
         let WorkContext {
             spec,
-            layout,
             metrics,
             cancel,
             threads,
+            ..
         } = &self.context;
         let learned: Learned = learned_of(&rows)?;
-        let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
-        let individuals = individuals(layout, &rows);
+        let block = blocks_of(&rows).value(0);
+        let columns = RowColumns::new(spec, Stage::Blocks, rows.columns());
+        let individuals = individuals(&self.context, &rows);
         let qi: Vec<ArrayRef> = individuals
             .qi
             .iter()
             .map(|c| Arc::clone(c.values()))
             .collect();
         let members = individuals.len();
-        let sensitive = &Arc::clone(individuals.records.column(0));
-        let whole = rows.column(5 + layout.qi_count());
+        let record = RecordColumns::new(spec, individuals.records.columns());
+        let sensitive = &Arc::clone(&record.sensitive()[0]);
+        let whole = &columns.further()[0];
         let whole = &whole.as_primitive::<UInt64Type>().values().clone();
         drop((individuals, rows));
         let common = common_values(&learned, sensitive.data_type())?;

@@ -132,9 +132,9 @@ impl System for Buckets {
         &self,
         spec: &Arc<Spec>,
         kinds: &[Kind],
-        columns: usize,
+        has_records: bool,
     ) -> Result<Box<dyn Learner>> {
-        let counts = columns > 2 + kinds.len() && counts_secrets(spec, None)?;
+        let counts = has_records && counts_secrets(spec, None)?;
         let secrets = counts.then(|| SecretCounts::new(spec)).transpose()?;
         Ok(Box::new(DomainLearner::try_new(spec, kinds, secrets)?))
     }

@@ -41,7 +41,7 @@ pub(super) fn published(spec: &Spec, layout: &Layout) -> SchemaRef {
             fields.extend(bucket_fields(field.name(), exact));
         }
     }
-    for field in &layout.record_fields()[..spec.sensitive().len()] {
+    for field in layout.sensitive_fields(spec) {
         fields.extend(bucket_fields(field.name(), field.data_type().clone()));
     }
     if detached {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lgb::Frequent;
 use crate::spec::{BlockSize, Spec};
-use crate::system::SecretRule;
+use crate::system::{RowColumns, SecretRule, Stage};
 use crate::table::coding::rows;
 
 /// Counts of the secret values of each attribute, in the order of the requirement.
@@ -30,16 +30,16 @@ impl SecretCounts {
         Ok(Self(vec![Frequent::default(); attributes]))
     }
 
-    /// Counts the records of a batch: order, pseudonym, quasi-identifiers, sensitive columns, flags.
+    /// Counts the records of a batch.
     pub fn update(&mut self, spec: &Spec, batch: &RecordBatch) -> Result<()> {
-        let (qi, sensitive) = (2, 2 + spec.qi().len());
-        let flags = sensitive + spec.sensitive().len() + spec.keep().len();
+        let columns = RowColumns::new(spec, Stage::Tagged, batch.columns());
+        let record = columns.record();
         let attributes = spec.local_requirement()?.attributes;
         let semi = attributes.iter().filter(|a| a.qi.is_some()).count();
         for (at, (attribute, counts)) in attributes.iter().zip(&mut self.0).enumerate() {
             let (values, flags) = match attribute.qi {
-                Some(column) => (batch.column(qi + column), Some(batch.column(flags + at))),
-                None => (batch.column(sensitive + at - semi), None),
+                Some(column) => (&columns.qi()[column], Some(&record.flags()[at])),
+                None => (&record.sensitive()[at - semi], None),
             };
             let flags = flags.map(|flags| flags.as_boolean());
             let coded = rows(std::slice::from_ref(values))?;

@@ -18,7 +18,6 @@ use datafusion::arrow::array::{
     UInt64Array, make_array, new_null_array,
 };
 use datafusion::arrow::compute::{concat, filter, is_not_null, or, take};
-use datafusion::arrow::datatypes::UInt32Type;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err, internal_datafusion_err};
 
@@ -35,7 +34,7 @@ use crate::spec::{IdSpace, LocalStrategy, Output, SmallPatterns};
 use crate::system::work::{
     BlockProposal, BlockWork, Proposal, PublishedRows, WorkContext, individuals, learned_of,
 };
-use crate::system::{LocalRequirement, SecretRule};
+use crate::system::{LocalRequirement, RecordColumns, SecretRule, blocks_of};
 use crate::table::coding::{EncodedBlock, IndividualArrays, one_rank, value_ranks};
 
 /// Forms local groups and buckets, publishes and verifies them.
@@ -127,9 +126,9 @@ impl BlockWork for BucketWork {
             cancel,
             threads,
         } = &self.context;
-        let block = rows.column(0).as_primitive::<UInt32Type>().value(0);
+        let block = blocks_of(&rows).value(0);
         let domains = learned_of(&rows)?;
-        let individuals = individuals(layout, &rows);
+        let individuals = individuals(&self.context, &rows);
         drop(rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         // Sensitive values are bucketized by their ranks, not by fingerprints.
@@ -155,13 +154,14 @@ impl BlockWork for BucketWork {
             threads,
         )?;
         drop(encoded);
+        let record = RecordColumns::new(spec, individuals.records.columns());
         let attributes = self.requirement.attributes.iter().enumerate();
         let attributes = threads.each(attributes.collect(), |(at, secret)| {
             let buckets = &anonymized.buckets[at];
             let id = |bucket: usize| ids.id(at as u32 + 1, bucket as u32);
             let values = match secret.qi {
                 Some(qi) => exact_values(individuals.qi[qi].values(), ladders[qi].as_ref()),
-                None => Arc::clone(individuals.records.column(self.sensitive_at(at))),
+                None => Arc::clone(&record.sensitive()[self.sensitive_at(at)]),
             };
             SecretValues {
                 values,
@@ -218,7 +218,7 @@ impl BucketWork {
         })
     }
 
-    /// The place of an attribute's column in the records; it must be a sensitive one.
+    /// The place of an attribute among the sensitive columns; it must be one of them.
     fn sensitive_at(&self, attribute: usize) -> usize {
         attribute - self.semi_sensitive()
     }
@@ -236,7 +236,7 @@ impl BucketWork {
             threads,
             ..
         } = &self.context;
-        let flags = spec.sensitive().len() + spec.keep().len();
+        let record = RecordColumns::new(spec, individuals.records.columns());
         let columns = encoded.block.quasi_identifiers().iter().enumerate();
         let ladders = layout.ladders();
         let columns = threads.each(columns.collect(), |(column, values)| {
@@ -245,7 +245,7 @@ impl BucketWork {
             let ranks = encoded.ranks(column);
             let secret_cells = secret.map(|(at, attribute)| {
                 // Missing flags became true before the records were gathered.
-                let secret = individuals.records.column(flags + at).as_boolean();
+                let secret = record.flags()[at].as_boolean();
                 let exact =
                     || exact_values(individuals.qi[column].values(), ladders[column].as_ref());
                 let spelled = spec.normalize.then(|| one_rank(&ranks, &exact()));
@@ -266,7 +266,7 @@ impl BucketWork {
         let mut look_alikes = 0;
         let attributes = &self.requirement.attributes[self.semi_sensitive()..];
         for (at, attribute) in attributes.iter().enumerate() {
-            let values = individuals.records.column(at);
+            let values = &record.sensitive()[at];
             let (ranks, alike) = value_ranks(values, spec.normalize)?;
             look_alikes += alike;
             let data_type = values.data_type();

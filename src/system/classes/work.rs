@@ -70,7 +70,7 @@ impl BlockWork for ClassWork {
             threads,
         } = &self.context;
         let domains = learned_of(&rows)?;
-        let individuals = individuals(layout, &rows);
+        let individuals = individuals(&self.context, &rows);
         drop(rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         let encoded = EncodedBlock::try_new(

@@ -75,13 +75,15 @@ impl BlockWork for RmrWork {
             threads,
             ..
         } = &self.context;
-        let individuals = individuals(layout, &rows);
+        let individuals = individuals(&self.context, &rows);
         let (kinds, ladders) = (&layout.kinds, layout.ladders());
         let domains = learned_of(&rows)?;
         drop(rows);
         let mut encoded =
             EncodedBlock::try_new(&individuals, kinds, &ladders, &domains, &[], false, threads)?;
-        encoded.block.set_fingerprints(leaves(&individuals));
+        encoded
+            .block
+            .set_fingerprints(leaves(&self.context.spec, &individuals));
 
         let timer = metrics.forming.timer();
         let clusters = self.clusters(&encoded.block, &values(&ladders, &domains))?;

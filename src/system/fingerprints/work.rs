@@ -17,8 +17,8 @@ use crate::engine::threads::Threads;
 use crate::error;
 use crate::model::Parameters;
 use crate::spec::{BlockSize, FingerprintRows, Spec};
-use crate::system::sensitive_tree;
 use crate::system::work::{BlockProposal, BlockWork, WorkContext, individuals, learned_of};
+use crate::system::{RecordColumns, sensitive_tree};
 use crate::table::coding::{Domains, EncodedBlock, IndividualArrays, PublishedRecords, publish};
 use crate::table::{Block, Fingerprints, Hierarchy, Taxonomy};
 
@@ -51,10 +51,10 @@ impl SensitiveLabels {
 impl BlockWork for FingerprintWork {
     fn run(&self, rows: RecordBatch) -> Result<BlockProposal> {
         let metrics = &self.context.metrics;
-        let individuals = individuals(&self.context.layout, &rows);
+        let individuals = individuals(&self.context, &rows);
         let domains = learned_of(&rows)?;
         drop(rows);
-        let leaves = leaves(&individuals);
+        let leaves = leaves(&self.context.spec, &individuals);
 
         let timer = metrics.forming.timer();
         let prepared = self.prepare(&leaves)?;
@@ -211,12 +211,9 @@ fn refused(
 }
 
 /// The leaves of each individual's values.
-pub(super) fn leaves(individuals: &IndividualArrays) -> Fingerprints {
-    let values = individuals
-        .records
-        .column(0)
-        .as_primitive::<UInt32Type>()
-        .values();
+pub(super) fn leaves(spec: &Spec, individuals: &IndividualArrays) -> Fingerprints {
+    let record = RecordColumns::new(spec, individuals.records.columns());
+    let values = record.sensitive()[0].as_primitive::<UInt32Type>().values();
     let mut fingerprints = Fingerprints::new();
     let mut codes = vec![];
     for i in 0..individuals.len() {

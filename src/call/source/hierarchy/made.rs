@@ -165,7 +165,7 @@ fn codes(set: &[&str], values: &[&str]) -> Vec<u32> {
 }
 
 fn texts(batches: &[RecordBatch]) -> Vec<&str> {
-    let columns = batches.iter().map(|batch| batch.column(0));
+    let columns = batches.iter().filter_map(|batch| batch.columns().first());
     columns
         .flat_map(|column| column.as_string::<i32>().iter().flatten())
         .collect()
@@ -173,8 +173,8 @@ fn texts(batches: &[RecordBatch]) -> Vec<&str> {
 
 fn sets(batches: &[RecordBatch]) -> Vec<Vec<&str>> {
     let mut sets = vec![];
-    for batch in batches {
-        let lists = batch.column(0).as_list::<i32>();
+    for column in batches.iter().filter_map(|batch| batch.columns().first()) {
+        let lists = column.as_list::<i32>();
         let values = lists.values().as_string::<i32>();
         sets.extend(lists.offsets().windows(2).map(|ends| {
             let range = ends[0] as usize..ends[1] as usize;
