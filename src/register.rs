@@ -11,14 +11,13 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionContext;
 
 use crate::call::{
-    AnonymizeRelationPlanner, AnonymizeTableFunction, AuditTableFunction, CATEGORIES_FUNCTION,
-    CategoriesFunction, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
-    InputFunction, register_expressions,
+    AnonymizeRelationPlanner, AnonymizeTableFunction, CATEGORIES_FUNCTION, CategoriesFunction,
+    HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction, TABLE_FUNCTIONS,
+    register_expressions,
 };
-use crate::measure::sql::audits::{AUDITS, class_key, class_tuple, unique_sets, value_hash};
-use crate::measure::sql::{EstimateCounts, MEASURES, MeasureTableFunction};
+use crate::measure::sql::EstimateCounts;
+use crate::measure::sql::audits::{class_key, class_tuple, unique_sets, value_hash};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
-use crate::system::FUNCTIONS;
 
 /// Adds everything of this crate to a context.
 ///
@@ -81,29 +80,16 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
     state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
     state.register_udtf(CATEGORIES_FUNCTION, Arc::new(CategoriesFunction));
-    for name in [HIERARCHY_FUNCTION, HIERARCHY] {
-        state.register_udtf(name, Arc::new(HierarchyFunction));
-    }
+    state.register_udtf(HIERARCHY_FUNCTION, Arc::new(HierarchyFunction));
     register_expressions(state)?;
-    for function in FUNCTIONS {
-        state.register_udtf(
-            function.name,
-            Arc::new(AnonymizeTableFunction::new(function.name)),
-        );
-    }
-    for audit in AUDITS {
-        state.register_udtf(audit.name, Arc::new(AuditTableFunction::new(audit)));
+    for function in TABLE_FUNCTIONS.iter() {
+        let table_function = AnonymizeTableFunction::new(function.name);
+        state.register_udtf(function.name, Arc::new(table_function));
     }
     for function in [class_tuple(), class_key(), value_hash()] {
         state.register_udf(function)?;
     }
     state.register_udaf(unique_sets())?;
-    for function in MEASURES {
-        state.register_udtf(
-            function.name,
-            Arc::new(MeasureTableFunction::new(function.name)),
-        );
-    }
     Ok(())
 }
 

@@ -1,31 +1,43 @@
 //! `publish(target, (SELECT * FROM f(…)))`: a release as a table function.
 
-use datafusion::common::{DataFusionError, Result};
+use std::borrow::Cow;
+
+use datafusion::common::Result;
 use datafusion::logical_expr::LogicalPlan;
 
+use super::arguments::{Argument, ArgumentKind, Arguments, Function};
 use super::value::ArgumentValue;
-use crate::error;
 use crate::publish::PublishNode;
 
-/// Its SQL name.
-pub(super) const NAME: &str = "publish";
-
-/// The plan of a call.
-pub(super) fn plan(target: &ArgumentValue, release: LogicalPlan) -> Result<LogicalPlan> {
-    let ArgumentValue::Text(target) = target else {
-        return Err(error::argument(
-            NAME,
+/// The function.
+pub(super) const FUNCTION: Function = Function {
+    name: "publish",
+    help: "writes a release to a folder, verified, or nothing at all",
+    positional: 2,
+    arguments: Cow::Borrowed(&[
+        Argument::required(
             "target",
-            format!("must be a folder or the URL of one, in quotes, not {target}"),
-        ));
-    };
-    PublishNode::plan(target, release)
-}
+            ArgumentKind::Text,
+            "an empty or new folder, or the URL of one",
+        ),
+        Argument::required(
+            "release",
+            ArgumentKind::Relation,
+            "(SELECT * FROM f(…)) with one of the anonymizing functions f",
+        ),
+    ]),
+    refused: &[],
+    plan,
+};
 
-/// What a call must look like.
-pub(super) fn wrong() -> DataFusionError {
-    error::call(
-        NAME,
-        "takes a target and what to publish: publish('folder/', (SELECT * FROM anonymize_eir(…)))",
-    )
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
+    let target = match given.take("target") {
+        Some(ArgumentValue::Text(target)) => target,
+        Some(other) => {
+            let allowed = "must be a folder or the URL of one, in quotes";
+            return Err(given.wrong("target", allowed, &other));
+        }
+        None => return Err(given.refuse("target", "is missing: name a folder or the URL of one")),
+    };
+    PublishNode::plan(&target, given.relation("release")?)
 }

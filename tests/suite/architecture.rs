@@ -27,13 +27,15 @@ const ROOMS: &str = "
                                       system/buckets/lgb system/fingerprints/sets spec
     call/value                engine
     call/source               engine  table error system call/value
+    call/arguments            engine  table error call/value call/source
     pipeline                  engine  engine/threads table model algorithm check measure error engine
                                       system/anatomy/slppa spec system
-    measure/sql               engine  table measure error system/buckets/lgb system call/value call/source pipeline
+    measure/sql               engine  table measure error system/buckets/lgb system call/value call/source
+                                      call/arguments pipeline
     publish                   engine  table check measure error spec system pipeline
     planner                   engine  error engine spec system pipeline publish
-    call                      engine  model algorithm error spec system call/value call/source pipeline measure/sql
-                                      publish
+    call                      engine  model algorithm error spec system call/value call/source call/arguments
+                                      pipeline measure/sql publish
     register                  engine  system measure/sql planner call
 ";
 

@@ -11,17 +11,20 @@ use datafusion::common::{Result, internal_err};
 use datafusion::datasource::{TableType, source_as_provider};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{Expr, TableSource, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, lit, scalar_subquery};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::categories::{self, CATEGORIES_FUNCTION};
-use super::hierarchy::{self, HIERARCHY_FUNCTION};
+use super::hierarchy::{self, HIERARCHY_FUNCTION, Made};
 use crate::table::{Categories, Taxonomy};
 
 /// Reads what arguments name.
 pub(crate) trait Load {
     /// The hierarchy in the table of that name, or in the file at that path.
     fn hierarchy(&mut self, name: &str) -> Result<Taxonomy>;
+
+    /// A hierarchy made, as [`Made`] says, of the values that a plan gives.
+    fn made(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy>;
 
     /// The categories in the table of that name, or in the file at that path.
     fn categories(&mut self, name: &str) -> Result<Categories>;
@@ -32,24 +35,25 @@ pub(crate) struct PlanningLoad<'a>(pub &'a mut dyn RelationPlannerContext);
 
 impl Load for PlanningLoad<'_> {
     fn hierarchy(&mut self, name: &str) -> Result<Taxonomy> {
-        self.loaded(HIERARCHY_FUNCTION, name)
+        self.loaded(HIERARCHY_FUNCTION, vec![lit(name)])
+    }
+
+    fn made(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
+        let values = scalar_subquery(Arc::new(values));
+        self.loaded(HIERARCHY_FUNCTION, vec![lit(made.to_string()), values])
     }
 
     fn categories(&mut self, name: &str) -> Result<Categories> {
-        self.loaded(CATEGORIES_FUNCTION, name)
+        self.loaded(CATEGORIES_FUNCTION, vec![lit(name)])
     }
 }
 
 impl PlanningLoad<'_> {
-    /// A table of what one of our table functions loads.
-    pub fn source(&mut self, function: &str, name: &str) -> Result<Arc<dyn TableSource>> {
-        self.0
-            .context_provider()
-            .get_table_function_source(function, vec![lit(name)])
-    }
-
-    fn loaded<T: Loadable>(&mut self, function: &str, name: &str) -> Result<T> {
-        let provider = source_as_provider(&self.source(function, name)?)?;
+    /// What one of our table functions loads.
+    fn loaded<T: Loadable>(&mut self, function: &str, args: Vec<Expr>) -> Result<T> {
+        let context = self.0.context_provider();
+        let source = context.get_table_function_source(function, args)?;
+        let provider = source_as_provider(&source)?;
         match (provider.as_ref() as &dyn Any).downcast_ref::<Loaded<T>>() {
             Some(loaded) => Ok(loaded.value.clone()),
             None => internal_err!("{function} gives another table"),
@@ -63,6 +67,10 @@ pub(crate) struct SessionLoad<'a>(pub &'a SessionState);
 impl Load for SessionLoad<'_> {
     fn hierarchy(&mut self, name: &str) -> Result<Taxonomy> {
         hierarchy::load(self.0, name)
+    }
+
+    fn made(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
+        made.make(self.0, &values)
     }
 
     fn categories(&mut self, name: &str) -> Result<Categories> {

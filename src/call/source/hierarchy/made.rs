@@ -2,30 +2,24 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
 use datafusion::functions_aggregate::expr_fn::array_agg;
-use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, scalar_subquery,
-};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col};
 use datafusion::prelude::DataFrame;
 
 use super::super::input;
-use super::source::HIERARCHY_FUNCTION;
-use super::{NAME, text_argument};
-use crate::call::value::ArgumentValue;
+use super::NAME;
 use crate::error;
 use crate::system::find_column;
 use crate::table::{Fingerprints, Taxonomy, co_occurrence, even};
 
 /// A way of making a hierarchy, with the most children of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Made {
+pub(crate) enum Made {
     /// Neighbours in the order of the values are grouped, then the groups.
     Even(usize),
     /// Values that individuals have together are grouped, then the groups.
@@ -40,7 +34,7 @@ const FAN_OUT: usize = 5;
 
 impl Made {
     /// Reads a way as it is written in SQL; `None` if the text names something else.
-    pub(super) fn named(text: &str) -> Result<Option<Self>, String> {
+    pub(in crate::call) fn named(text: &str) -> Result<Option<Self>, String> {
         let text = text.trim();
         let (name, fan_out) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
             Some((name, fan_out)) => (name.trim(), Some(fan_out.trim())),
@@ -63,49 +57,49 @@ impl Made {
         }
     }
 
-    /// Plans `hierarchy(input, column => …, by => 'even(5)')`. The hierarchy is made when the call is planned, because
-    /// its number of levels is part of the result's schema; a view over it keeps what was made.
-    pub(super) fn plan(
+    /// The values of a column of which the hierarchy is made, or a list of them for each individual.
+    pub(in crate::call) fn values(
         self,
         input: LogicalPlan,
-        named: &[(String, ArgumentValue)],
-        context: &mut dyn RelationPlannerContext,
+        column: &str,
+        id: Option<&str>,
     ) -> Result<LogicalPlan> {
-        let column = |argument: &str, help: &str| -> Result<Expr> {
-            let name = text_argument(named, argument, help)?;
+        let found = |argument: &str, name: &str| -> Result<Expr> {
             let (column, _) = find_column(NAME, argument, name, input.schema())?;
             Ok(Expr::Column(column))
         };
-        let value = column("column", "column => disease")?.alias("value");
-        let values = match self {
+        let value = found("column", column)?.alias("value");
+        match self {
             Self::Even(_) => LogicalPlanBuilder::from(input.clone())
                 .project([value])?
                 .filter(col("value").is_not_null())?
                 .distinct()?
                 .sort([col("value").sort(true, false)])?
-                .project([cast(col("value"), DataType::Utf8).alias("value")])?,
+                .project([cast(col("value"), DataType::Utf8).alias("value")])?
+                .build(),
             Self::CoOccurrence(_) => {
-                let id = column(
-                    "id",
-                    "which values occur together is a question about individuals",
-                )?;
+                let id = id.ok_or_else(|| {
+                    let message =
+                        "is missing: which values occur together is a question about individuals";
+                    error::argument(NAME, "id", message)
+                })?;
                 LogicalPlanBuilder::from(input.clone())
-                    .project([id.alias("id"), value])?
+                    .project([found("id", id)?.alias("id"), value])?
                     .filter(col("id").is_not_null().and(col("value").is_not_null()))?
                     .project([col("id"), cast(col("value"), DataType::Utf8).alias("value")])?
                     .aggregate([col("id")], [array_agg(col("value")).alias("values")])?
                     .project([col("values")])?
+                    .build()
             }
-        };
-        let values = scalar_subquery(Arc::new(values.build()?));
-        let source = context
-            .context_provider()
-            .get_table_function_source(HIERARCHY_FUNCTION, vec![lit(self.to_string()), values])?;
-        input::scan_apart(NAME, source)
+        }
     }
 
     /// Makes the hierarchy of the values, or lists of values, that a plan gives.
-    pub(super) fn make(self, state: &SessionState, values: &LogicalPlan) -> Result<Taxonomy> {
+    pub(in crate::call) fn make(
+        self,
+        state: &SessionState,
+        values: &LogicalPlan,
+    ) -> Result<Taxonomy> {
         let frame = DataFrame::new(state.clone(), values.clone());
         let batches =
             input::wait(async { frame.collect().await }).map_err(|e| error::input(NAME, e))?;

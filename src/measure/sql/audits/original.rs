@@ -9,7 +9,8 @@ use datafusion::logical_expr::{
 };
 
 use super::roles::{CLASS, INDIVIDUAL, Roles, SENSITIVE, find, qi_name};
-use super::{Given, class_tuple, value_hash};
+use super::{class_tuple, value_hash};
+use crate::call::arguments::Arguments;
 
 /// The original table beside the published one.
 struct Original<'a> {
@@ -25,7 +26,7 @@ struct Original<'a> {
 /// Where both tables have the same ids, every individual is compared with itself. Otherwise ids are pseudonyms, and what
 /// can be compared is who has the same fingerprint and fits.
 pub(super) fn figures(
-    given: &mut Given,
+    given: &mut Arguments,
     roles: &Roles,
     table: LogicalPlan,
     same_ids: bool,
