@@ -11,6 +11,7 @@ mod failure;
 mod init;
 mod job;
 mod measure;
+mod options;
 mod output;
 mod plan;
 mod progress;

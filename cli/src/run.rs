@@ -69,8 +69,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         written.try_folder()?;
     }
     let progress = Progress::start("publishing");
-    let call = job.call(&format!("({})", job.query()), &job.arguments)?;
-    let frame = context.sql(&call).await?;
+    let input = job.input(&context).await?;
+    let frame = job.call(&context, input, &job.arguments)?;
     let release = job.publish(&context).await?.run(frame).await?;
     drop(progress);
     for warning in &release.warnings {
