@@ -37,14 +37,15 @@ pub use call::{
 pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
 pub use measure::{
-    AuditCall, ClassesSpec, CoverColumn, CoverSpec, LossCall, LossColumn, LossLevels, LossSpec,
-    Report, Versus,
+    AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, GatherSpec,
+    LossCall, LossColumn, LossLevels, LossSpec, Report, Versus,
 };
 pub use pipeline::{
     AnonymizeExec, AnonymizeLogicalCodec, AnonymizeNode, AnonymizePhysicalCodec, BlockExec,
-    ClassesExec, ClassesNode, CoverExec, CoverNode, DivisionExec, IndividualsExec, LossExec,
-    LossNode, MaskErrorsExec, Measured, MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec,
-    ReportNode, Summary, anonymize,
+    ClassesExec, ClassesNode, CollapseExec, CollapseNode, CompareExec, CompareNode, CoverExec,
+    CoverNode, DivisionExec, GatherExec, GatherNode, IndividualsExec, LossExec, LossNode,
+    MaskErrorsExec, Measured, MeasuredNode, ProfileExec, PseudonymizeExec, ReportExec, ReportNode,
+    Summary, anonymize,
 };
 pub use planner::{
     AnonymizePlanner, AnonymizeQueryPlanner, MaskErrors, OrderInMemory, SpreadInput,
@@ -55,7 +56,7 @@ pub use spec::{
     NullId, NullSensitive, Output, Secrecy, SmallPatterns, Spec,
 };
 pub use system::anatomy::sub_tables;
-pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, Form, FunctionEntry, INDIVIDUAL};
+pub use system::{ANATOMY_ARGUMENTS, Blocks, FUNCTIONS, FunctionEntry, INDIVIDUAL};
 pub use table::coding::{DateLevel, Levels};
 pub use table::{Categories, Taxonomy};
 

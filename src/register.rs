@@ -16,7 +16,9 @@ use crate::call::{
     register_expressions,
 };
 use crate::measure::sql::EstimateCounts;
-use crate::measure::sql::audits::{class_key, class_tuple, unique_sets, value_hash};
+use crate::measure::sql::audits::{
+    class_key, class_tuple, different_values, unique_sets, value_hash,
+};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
 
 /// Adds everything of this crate to a context.
@@ -89,7 +91,9 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     for function in [class_tuple(), class_key(), value_hash()] {
         state.register_udf(function)?;
     }
-    state.register_udaf(unique_sets())?;
+    for function in [unique_sets(), different_values()] {
+        state.register_udaf(function)?;
+    }
     Ok(())
 }
 

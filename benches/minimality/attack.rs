@@ -21,7 +21,7 @@ use datafusion::arrow::compute::{cast, concat_batches};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, Result, exec_err, not_impl_err};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_anonymize::{Form, FunctionEntry, register_all};
+use datafusion_anonymize::{FunctionEntry, register_all};
 
 /// Quasi-identifiers of the people, as many as take part.
 const AGES: [i32; 8] = [21, 24, 32, 33, 41, 47, 52, 60];
@@ -132,7 +132,7 @@ impl Setting {
                 let sql = self.call(function.name, algorithm, seed)?;
                 match ctx.sql(&sql).await?.collect().await {
                     Ok(rows) => {
-                        let release = self.release(function.form, &rows)?;
+                        let release = self.release(function.system_name(), &rows)?;
                         releases.entry(release).or_default().push(table);
                     }
                     Err(error) if matches!(error.find_root(), DataFusionError::Execution(_)) => {
@@ -289,7 +289,7 @@ impl Setting {
     }
 
     /// What a reader sees, without pseudonyms, numbers of groups and the order of rows.
-    fn release(&self, form: Form, rows: &[RecordBatch]) -> Result<Release> {
+    fn release(&self, system: &str, rows: &[RecordBatch]) -> Result<Release> {
         let Some(first) = rows.first() else {
             return Ok(vec![]);
         };
@@ -321,7 +321,7 @@ impl Setting {
             BTreeMap<String, BTreeSet<String>>,
         );
         let mut groups: BTreeMap<String, Members> = BTreeMap::new();
-        if form == Form::Anatomy {
+        if system == "anatomy" {
             let (tables, ids) = (texts("subtable")?, texts("gid")?);
             let (values, counts) = (texts("disease")?, texts("count")?);
             for row in 0..rows.num_rows() {
@@ -341,8 +341,8 @@ impl Setting {
                 }
             }
         } else {
-            let (ids, values) = match form {
-                Form::Buckets => (texts("disease_bid")?, texts("disease_bucketized")?),
+            let (ids, values) = match system {
+                "buckets" => (texts("disease_bid")?, texts("disease_bucketized")?),
                 _ => (
                     (0..rows.num_rows())
                         .map(|row| cells(row).join("; "))

@@ -10,8 +10,8 @@ mod attack;
 use std::process::exit;
 
 use datafusion::common::{DataFusionError, Result};
+use datafusion_anonymize::FUNCTIONS;
 use datafusion_anonymize::internals::algorithm::ALGORITHMS;
-use datafusion_anonymize::{FUNCTIONS, Form};
 
 use crate::attack::{Measured, Setting};
 
@@ -41,16 +41,16 @@ async fn main() -> Result<()> {
     let wanted = |name: &str, only: &Option<String>| only.as_ref().is_none_or(|only| only == name);
     let mut left_out = vec![];
     for entry in FUNCTIONS.iter().filter(|f| wanted(f.name, &function)) {
-        let algorithms: Vec<Option<&str>> = match entry.form {
-            Form::Division => {
-                left_out.push(format!(
-                    "{}: shows statistics to the publisher, no release",
-                    entry.name
-                ));
-                continue;
-            }
-            Form::Buckets | Form::Anatomy => vec![None],
-            Form::Classes | Form::Fingerprints | Form::Combinations => {
+        if entry.shows_division_only() {
+            left_out.push(format!(
+                "{}: shows statistics to the publisher, no release",
+                entry.name
+            ));
+            continue;
+        }
+        let algorithms: Vec<Option<&str>> = match entry.forms_classes() {
+            false => vec![None],
+            true => {
                 let algorithms = ALGORITHMS.iter().map(|a| a.name);
                 algorithms
                     .filter(|name| wanted(name, &algorithm))

@@ -3,7 +3,7 @@
 use datafusion::common::Result;
 
 use crate::data::{rows, table};
-use crate::jobs::Entry;
+use crate::jobs::{Aim, Entry};
 use crate::measured::{Measured, best};
 use crate::options::Options;
 use crate::verdict;
@@ -77,7 +77,7 @@ fn run(options: &Options, all: &mut [Row], individuals: u64) -> Result<()> {
         let job = row.job.job(individuals, options.block, 2, row.pool);
         let it = best(&job, repeat).ok();
         if it.is_some() && options.pool.is_some() && !row.job.is_floor() {
-            published.push(rows(&row.job.rows()?)?);
+            published.push(row.job.written()?);
         }
         row.measured.push(it);
     }
@@ -124,7 +124,7 @@ fn print_verdicts(options: &Options, measured: &[Row]) {
         options.largest()
     );
     println!(
-        "| job | pool MB | × floor | at most | | growth exponent of CPU time, last step | at most | | peak MB | at most | |"
+        "| job | pool MB | × floor, of a release beside its function | at most | | growth exponent of CPU time, last step | at most | | peak MB | at most | |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let last = |row: &Row| row.measured.last().cloned().flatten();
@@ -140,13 +140,27 @@ fn print_verdicts(options: &Options, measured: &[Row]) {
             );
             continue;
         };
-        let ratio = floor.map(|floor| it.said.seconds / floor.said.seconds);
+        let beside = |name: &str| {
+            let mut jobs = measured.iter().filter(|other| other.pool == row.pool);
+            jobs.find(|other| other.job.name == name).and_then(last)
+        };
+        let (seconds, most_floors) = match row.job.aim {
+            Aim::Nothing => (Some(it.said.seconds), None),
+            Aim::Floors(floors) => (Some(it.said.seconds), Some(floors)),
+            Aim::Beside(job, floors) => {
+                let job = beside(job).map(|job| it.said.seconds - job.said.seconds);
+                (job, Some(floors))
+            }
+        };
+        let ratio = seconds
+            .zip(floor)
+            .map(|(seconds, floor)| seconds / floor.said.seconds);
         let growth = growth(row, &options.sizes());
         let most = row.pool.map(|mb| 1.3 * mb as f64 + 300.0);
         println!(
             "| {} | {pool} | {} | {} | {} |",
             row.job.name,
-            judged(ratio.filter(|_| !row.job.is_floor()), row.job.aim, 1, true),
+            judged(ratio.filter(|_| !row.job.is_floor()), most_floors, 1, true),
             judged(growth, (!row.job.is_floor()).then_some(GROWTH), 2, true),
             judged(Some(it.peak), most, 0, row.same.iter().all(|same| *same)),
         );

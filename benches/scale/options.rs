@@ -85,7 +85,7 @@ impl Options {
 }
 
 fn job_name(name: &str) -> String {
-    let names: Vec<_> = JOBS.iter().map(|job| job.name).collect();
+    let names: Vec<_> = JOBS.iter().map(|job| job.name.as_str()).collect();
     if !names.contains(&name) {
         wrong(&format!(
             "there is no job '{name}', but {}",

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use datafusion_anonymize::publish::visible_lines;
-use failure::{Failure, mask_panics, told};
+use failure::{Failure, mask_panics, told, without_panics_of_readers};
 use log::Level;
 use secrets::hide;
 
@@ -83,15 +83,8 @@ Exit codes:
 async fn main() -> ExitCode {
     mask_panics();
     show_warnings();
-    let done = match Cli::parse().command {
-        Command::Demo(args) => demo::run(args).await,
-        Command::Run(args) => run::run(args).await,
-        Command::Plan(args) => plan::run(args).await,
-        Command::Init(args) => init::run(args).await,
-        Command::Audit(args) => audit::run(args).await,
-        Command::Compare(args) => compare::run(args).await,
-        Command::Sql(args) => sql::run(args).await,
-    };
+    let command = Cli::parse().command;
+    let done = without_panics_of_readers(run(command)).await;
     output::wait_if_ending();
     temporary::remove();
     match done {
@@ -101,6 +94,18 @@ async fn main() -> ExitCode {
             let _ = writeln!(stderr(), "error: {}", visible_lines(&told(failure)));
             ExitCode::FAILURE
         }
+    }
+}
+
+async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => demo::run(args).await,
+        Command::Run(args) => run::run(args).await,
+        Command::Plan(args) => plan::run(args).await,
+        Command::Init(args) => init::run(args).await,
+        Command::Audit(args) => audit::run(args).await,
+        Command::Compare(args) => compare::run(args).await,
+        Command::Sql(args) => sql::run(args).await,
     }
 }
 

@@ -11,7 +11,7 @@ use datafusion::datasource::MemTable;
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::{ArgumentValue, FUNCTIONS, Form, Summary, call};
+use datafusion_anonymize::{ArgumentValue, FUNCTIONS, FunctionEntry, Summary, call};
 use std::sync::Arc;
 use toml::{Table, Value};
 
@@ -105,9 +105,9 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     }
     drop(progress);
     print(&job, &parameter, &outcomes, individuals)?;
-    let axis = match form(&job.function) {
-        Some(Form::Anatomy) => "median error of count queries",
-        _ => "information loss",
+    let axis = match generalizes(&job.function) {
+        true => "information loss",
+        false => "median error of count queries",
     };
     written.write(&plot::svg(&parameter, axis, &outcomes))?;
     say(&format!("\nplot  {}", file.display()))?;
@@ -208,10 +208,10 @@ async fn costs(context: &SessionContext, job: &Job, arguments: &Table) -> Result
     context.deregister_table(RESULT)?;
     context.register_table(RESULT, Arc::new(MemTable::try_new(schema, vec![batches])?))?;
     let figures = async |sql: &str| context.sql(sql).await?.collect().await;
-    let sizes = figures(&sizes(form(&job.function), arguments)).await?;
-    let loss = match form(&job.function) {
-        Some(Form::Anatomy) => query_error(context, arguments).await?,
-        _ => Some(summary.information_loss),
+    let sizes = figures(&sizes(&job.function, arguments)).await?;
+    let loss = match generalizes(&job.function) {
+        true => Some(summary.information_loss),
+        false => query_error(context, arguments).await?,
     };
     Ok(Costs {
         loss: loss.unwrap_or_default(),
@@ -222,43 +222,36 @@ async fn costs(context: &SessionContext, job: &Job, arguments: &Table) -> Result
     })
 }
 
-/// What a function publishes.
-fn form(function: &str) -> Option<Form> {
-    let entry = FUNCTIONS.iter().find(|f| f.name == function);
-    entry.map(|entry| entry.form)
+fn entry(function: &str) -> Option<&'static FunctionEntry> {
+    FUNCTIONS.iter().copied().find(|f| f.name == function)
+}
+
+/// Whether a function generalizes values; else it publishes them as they are, and has no information loss.
+fn generalizes(function: &str) -> bool {
+    entry(function).is_none_or(FunctionEntry::generalizes)
 }
 
 /// The smallest class or group, the average risk to be found in it, and how many there are, as SQL.
-fn sizes(form: Option<Form>, arguments: &Table) -> String {
-    let groups = match form {
-        Some(Form::Buckets) => {
-            format!(
-                "SELECT count(*) AS people FROM {RESULT} WHERE individual IS NOT NULL GROUP BY gid"
-            )
-        }
-        Some(Form::Anatomy) => {
-            format!(
-                "SELECT sum(\"count\") AS people FROM {RESULT} WHERE subtable = 'sa' GROUP BY gid"
-            )
-        }
-        _ => {
-            let people = match arguments.get("id") {
-                Some(_) => "DISTINCT individual",
-                None => "*",
-            };
-            let qi: Vec<_> = texts(arguments, "qi")
-                .iter()
-                .map(|c| identifier(c))
-                .collect();
-            format!(
-                "SELECT count({people}) AS people FROM {RESULT} GROUP BY {}",
-                qi.join(", ")
-            )
-        }
-    };
+fn sizes(function: &str, arguments: &Table) -> String {
+    let groups = entry(function).and_then(|entry| entry.group_sizes(RESULT));
+    let groups = groups.unwrap_or_else(|| {
+        let people = match arguments.get("id") {
+            Some(_) => "DISTINCT individual",
+            None => "*",
+        };
+        let qi: Vec<_> = texts(arguments, "qi")
+            .iter()
+            .map(|c| identifier(c))
+            .collect();
+        format!(
+            "SELECT count({people}) AS individuals FROM {RESULT} GROUP BY {}",
+            qi.join(", ")
+        )
+    });
     format!(
         "WITH groups AS ({groups}) \
-         SELECT CAST(min(people) AS DOUBLE), CAST(count(*) AS DOUBLE) / sum(people), CAST(count(*) AS DOUBLE) FROM groups"
+         SELECT CAST(min(individuals) AS DOUBLE), CAST(count(*) AS DOUBLE) / sum(individuals), CAST(count(*) AS DOUBLE) \
+         FROM groups"
     )
 }
 
@@ -326,10 +319,13 @@ fn print(
     outcomes: &[Outcome],
     individuals: u64,
 ) -> Result<(), Failure> {
-    let (loss, classes, smallest) = match form(&job.function) {
-        Some(Form::Anatomy) => ("error", "groups", "smallest group"),
-        Some(Form::Buckets) => ("loss", "groups", "smallest group"),
-        _ => ("loss", "classes", "smallest class"),
+    let loss = match generalizes(&job.function) {
+        true => "loss",
+        false => "error",
+    };
+    let (classes, smallest) = match entry(&job.function).is_none_or(FunctionEntry::forms_classes) {
+        true => ("classes", "smallest class"),
+        false => ("groups", "smallest group"),
     };
     writeln!(Output, "on a sample of {individuals} individuals\n")?;
     writeln!(

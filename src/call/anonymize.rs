@@ -18,7 +18,7 @@ use crate::spec::{
     BlockSize, Choice, Contradictory, FingerprintRows, GivenDomain, Notation, NullId,
     NullSensitive, Spec,
 };
-use crate::system::{ANATOMY_ARGUMENTS, FUNCTIONS, Form, NOT_FOR_ANATOMY};
+use crate::system::{FUNCTIONS, FunctionEntry};
 
 use flags::plan_flags;
 
@@ -183,6 +183,12 @@ static ARGUMENTS: &[SpecArgument] = &[
     },
 ];
 
+/// What only the functions of one system take, by the name of the system.
+static OWN: &[(&str, &[SpecArgument])] = &[
+    ("buckets", flags::ARGUMENTS),
+    ("fingerprints", FINGERPRINT_ARGUMENTS),
+];
+
 /// What only functions that publish fingerprints take.
 static FINGERPRINT_ARGUMENTS: &[SpecArgument] = &[SpecArgument {
     argument: Argument::optional(
@@ -207,17 +213,14 @@ pub(super) fn functions() -> impl Iterator<Item = Function> {
         name: entry.name,
         help: entry.help,
         positional: 1,
-        arguments: Cow::Owned(arguments(entry.name)),
-        refused: match Spec::new(entry.name).is_anatomy() {
-            true => NOT_FOR_ANATOMY,
-            false => &[],
-        },
+        arguments: Cow::Owned(arguments(entry)),
+        refused: entry.system.properties().refused,
         plan,
     })
 }
 
 /// The input, what the spec says of all systems, what belongs to the function's system, and parameters.
-fn arguments(function: &str) -> Vec<Argument> {
+fn arguments(function: &FunctionEntry) -> Vec<Argument> {
     let mut arguments = vec![INPUT];
     arguments.extend(spec_arguments(function).map(|a| a.argument));
     for parameter in parameters(function) {
@@ -239,11 +242,12 @@ fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
 /// Reads all arguments but the input.
 fn read(given: &mut Arguments) -> Result<Spec> {
     let mut spec = Spec::new(given.function());
+    let function = spec.entry()?;
     // Categories belong to sensitive columns, which must be known by then.
     let values = given.take_all().into_iter();
     let (last, first): (Vec<_>, Vec<_>) = values.partition(|(n, _)| n == "categories");
     for (name, value) in first.into_iter().chain(last) {
-        let entry = spec_arguments(given.function()).find(|a| a.argument.name == name);
+        let entry = spec_arguments(function).find(|a| a.argument.name == name);
         let read = match (entry, name.as_str()) {
             (Some(entry), _) => (entry.read)(spec, &value, given.load()),
             (None, "division") => read_division(spec, &value),
@@ -262,41 +266,30 @@ fn read(given: &mut Arguments) -> Result<Spec> {
 }
 
 /// The arguments that a function takes besides the input and parameters.
-fn spec_arguments(function: &str) -> impl Iterator<Item = &'static SpecArgument> {
-    let form = form(function);
-    let own = match form {
-        Some(Form::Buckets) => flags::ARGUMENTS,
-        Some(Form::Fingerprints | Form::Combinations) => FINGERPRINT_ARGUMENTS,
-        _ => &[],
+fn spec_arguments(function: &FunctionEntry) -> impl Iterator<Item = &'static SpecArgument> {
+    let properties = function.system.properties();
+    let own = OWN.iter().find(|(system, _)| *system == properties.name);
+    let taken = |argument: &&SpecArgument| {
+        let name = argument.argument.name;
+        // Algorithms form classes.
+        (name != "algorithm" || properties.groups.is_none())
+            && properties
+                .refused
+                .iter()
+                .all(|(refused, _)| *refused != name)
     };
-    // Local groups are formed by a strategy.
-    let buckets = form == Some(Form::Buckets);
-    let common = ARGUMENTS
-        .iter()
-        .filter(move |a| !buckets || a.argument.name != "algorithm");
-    let anatomy = Spec::new(function).is_anatomy();
-    let useless = move |name: &str| anatomy && NOT_FOR_ANATOMY.iter().any(|(a, _)| *a == name);
-    let common = common.filter(move |a| !useless(a.argument.name));
-    common.chain(own)
+    let common = ARGUMENTS.iter().filter(taken);
+    common.chain(own.map_or(&[] as &[_], |(_, own)| own))
 }
 
-fn form(function: &str) -> Option<Form> {
-    let mut functions = FUNCTIONS.iter();
-    functions.find(|f| f.name == function).map(|f| f.form)
-}
-
-/// Parameters of the function's models and options of all algorithms.
-fn parameters(function: &str) -> impl Iterator<Item = Argument> {
-    let anatomy = Spec::new(function).is_anatomy();
-    let models = model::offered_by(function).flat_map(|m| m.parameters);
-    let classes = matches!(
-        form(function),
-        Some(Form::Classes | Form::Fingerprints | Form::Combinations)
-    );
+/// Parameters of the function and its models, and options of all algorithms if one of them forms classes.
+fn parameters(function: &FunctionEntry) -> impl Iterator<Item = Argument> {
+    let models = model::offered_by(function.name).flat_map(|m| m.parameters);
+    let properties = function.system.properties();
+    let classes = properties.groups.is_none();
     let algorithms = ALGORITHMS.iter().filter(move |_| classes);
     let algorithms = algorithms.flat_map(|a| a.options);
-    let parameters = models.chain(algorithms).map(parameter);
-    let anatomizing = ANATOMY_ARGUMENTS.iter().map(|(name, help)| {
+    let own = properties.parameters.iter().map(|(name, help)| {
         let kind = match *name {
             "tables" => ArgumentKind::Count,
             "division" => ArgumentKind::Division,
@@ -305,7 +298,7 @@ fn parameters(function: &str) -> impl Iterator<Item = Argument> {
         };
         Argument::optional(name, kind, help)
     });
-    parameters.chain(anatomizing.filter(move |_| anatomy))
+    models.chain(algorithms).map(parameter).chain(own)
 }
 
 /// A parameter of a model or an option of an algorithm as an argument.

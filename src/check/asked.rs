@@ -208,7 +208,7 @@ impl BucketRequirement {
             let l = asked.of_column("l", name);
             let bound = match (l, asked.of_column("t", name)) {
                 (Some(_), Some(_)) => return None,
-                (None, Some(t)) => BucketBound::Closeness(t.parse().ok()?),
+                (None, Some(t)) => BucketBound::Closeness(Ratio::or_zero(t).ok()?),
                 (l, None) => {
                     BucketBound::Diversity(l.or_else(|| asked.parameter("l"))?.parse().ok()?)
                 }

@@ -65,8 +65,16 @@ impl Ratio {
 impl FromStr for Ratio {
     type Err = ParseRatioError;
 
-    /// Reads a decimal number such as `0.58` without passing through floating point.
+    /// Reads a decimal number such as `0.58`, above 0.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let read = Self::or_zero(text)?;
+        Self::try_new(read.numerator, read.denominator)
+    }
+}
+
+impl Ratio {
+    /// Reads a decimal number such as `0.58` or `0` without passing through floating point.
+    pub(crate) fn or_zero(text: &str) -> Result<Self, ParseRatioError> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = || whole.bytes().chain(fraction.bytes());
         if digits().next().is_none() || !digits().all(|b| b.is_ascii_digit()) {
@@ -86,7 +94,13 @@ impl FromStr for Ratio {
                     .ok_or(ParseRatioError::TooManyDigits)?;
             }
         }
-        Self::try_new(numerator, denominator)
+        if numerator > denominator {
+            return Err(ParseRatioError::OutOfRange);
+        }
+        Ok(Self {
+            numerator,
+            denominator,
+        })
     }
 }
 

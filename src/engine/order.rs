@@ -11,7 +11,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::utils::memory::get_record_batch_memory_size;
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr_common::sort_expr::LexOrdering;
@@ -147,6 +147,13 @@ impl ExecutionPlan for OrderExec {
         let sorts = Arc::clone(&self.sorts);
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let batch_size = context.session_config().batch_size();
+        // Two of these may stand above each other, and a quarter of the memory is left to operators that cannot spill.
+        let most = match context.memory_pool().memory_limit() {
+            MemoryLimit::Finite(bytes) => {
+                bytes / 8 * 3 / self.properties.partitioning.partition_count()
+            }
+            MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
+        };
         let stream = async_stream::try_stream! {
             let Some(first) = input.next().await else {
                 return;
@@ -154,7 +161,7 @@ impl ExecutionPlan for OrderExec {
             // Like the engine's sort, it can do with less. Nobody shares memory with it before there are rows.
             let memory = MemoryConsumer::new(format!("OrderExec[{partition}]"));
             let memory = memory.with_can_spill(true).register(context.memory_pool());
-            let mut held = Held { memory, batches: vec![], bytes: 0 };
+            let mut held = Held { memory, most, batches: vec![], bytes: 0 };
             if let Some(more) = held.fill(first?, &mut input).await? {
                 let rows = held.then(more, input);
                 let rows = Box::pin(RecordBatchStreamAdapter::new(schema, rows));
@@ -217,6 +224,8 @@ impl ExecutionPlan for OrderExec {
 struct Held {
     /// For the rows, and for the work of sorting them.
     memory: MemoryReservation,
+    /// More is not taken.
+    most: usize,
     batches: Vec<RecordBatch>,
     /// Of the rows.
     bytes: usize,
@@ -233,7 +242,8 @@ impl Held {
         let mut next = Some(first);
         while let Some(batch) = next {
             let bytes = get_record_batch_memory_size(&batch);
-            if self.memory.try_grow(2 * bytes).is_err() {
+            let enough = self.memory.size() + 2 * bytes > self.most;
+            if enough || self.memory.try_grow(2 * bytes).is_err() {
                 return Ok(Some(batch));
             }
             self.bytes += bytes;
@@ -259,7 +269,7 @@ impl Held {
         mut rest: SendableRecordBatchStream,
     ) -> impl futures::Stream<Item = Result<RecordBatch>> {
         async_stream::try_stream! {
-            let Self { memory, batches, bytes } = self;
+            let Self { memory, batches, bytes, .. } = self;
             memory.shrink(bytes);
             for batch in batches {
                 memory.shrink(get_record_batch_memory_size(&batch));

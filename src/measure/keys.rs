@@ -1,8 +1,10 @@
 //! Keys of classes: the same bytes for the same tuple of published values, whatever their types.
 
 use std::fmt;
+use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, BinaryArray, BinaryBuilder};
+use datafusion::arrow::array::{Array, ArrayRef, BinaryArray, BinaryBuilder, UInt32Array};
+use datafusion::arrow::compute::{partition, take};
 use datafusion::arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +16,25 @@ const CLASS_BYTES: usize = 16;
 
 /// The bytes of each row's class.
 pub(crate) fn class_bytes(columns: &[ArrayRef]) -> Result<BinaryArray, ArrowError> {
-    let rows = comparable_rows(columns)?;
-    let mut classes = BinaryBuilder::with_capacity(rows.num_rows(), rows.num_rows() * CLASS_BYTES);
-    let (mut before, mut class) = (None, [0; CLASS_BYTES]);
-    for row in &rows {
-        // Records of a class mostly stand together.
-        if before != Some(row) {
-            let hash = blake3::hash(row.data());
-            class.copy_from_slice(&hash.as_bytes()[..CLASS_BYTES]);
-            before = Some(row);
+    let records = columns.first().map_or(0, |column| column.len());
+    // Records of a class mostly stand together: only the first of equal ones is encoded.
+    let runs = match partition(columns) {
+        Ok(runs) => runs.ranges(),
+        // What cannot be compared is taken to differ.
+        Err(_) => (0..records).map(|record| record..record + 1).collect(),
+    };
+    let firsts = UInt32Array::from_iter_values(runs.iter().map(|run| run.start as u32));
+    let firsts = columns.iter().map(|column| match runs.len() == records {
+        true => Ok(Arc::clone(column)),
+        false => take(column, &firsts, None),
+    });
+    let rows = comparable_rows(&firsts.collect::<Result<Vec<_>, _>>()?)?;
+    let mut classes = BinaryBuilder::with_capacity(records, records * CLASS_BYTES);
+    for (run, row) in runs.iter().zip(&rows) {
+        let hash = blake3::hash(row.data());
+        for _ in run.clone() {
+            classes.append_value(&hash.as_bytes()[..CLASS_BYTES]);
         }
-        classes.append_value(class);
     }
     Ok(classes.finish())
 }
@@ -66,9 +76,7 @@ impl fmt::Debug for ClassKey {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use datafusion::arrow::array::{Array, StringArray};
+    use datafusion::arrow::array::StringArray;
 
     use super::*;
 

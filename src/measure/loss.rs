@@ -17,6 +17,14 @@ pub struct LossSpec {
     pub columns: Vec<LossColumn>,
 }
 
+impl LossSpec {
+    /// How many hierarchies there are.
+    pub(crate) fn hierarchies(&self) -> usize {
+        let levelled = |column: &&LossColumn| column.levels != LossLevels::None;
+        self.columns.iter().filter(levelled).count()
+    }
+}
+
 /// A published column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LossColumn {
@@ -24,8 +32,8 @@ pub struct LossColumn {
     pub name: String,
     /// Whether its values are names, or else points on a line.
     pub categorical: bool,
-    /// Whether its domain is what the published cells stand for, which then come as that input; else its values do, or the
-    /// smallest and the largest one.
+    /// Whether its domain is what the published cells stand for. Then there are a list of these in the row of domains and, for
+    /// the type of their values, a missing one; else a list of its values, or the smallest and the largest one.
     pub of_published: bool,
     /// Its hierarchy, which is a further input.
     pub levels: LossLevels,

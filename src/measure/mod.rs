@@ -4,6 +4,7 @@
 //! records   __class, __individual, __sensitive          one row per record of the published table
 //! values    __sensitive, __records, __category          the sensitive values of the whole table, small
 //! classes   class, individuals, records, …              one row per class, see [`class_schema`]
+//! compared  published_individuals, …                one row of counts per partition, see [`compare_schema`]
 //! losses    published, glm_0, ncp_count_0, …            one row of sums per partition, see [`loss_schema`]
 //! ```
 
@@ -11,6 +12,7 @@ mod bucket_sum;
 pub(crate) mod cells;
 mod class;
 mod classes;
+mod compare;
 mod cover;
 mod distance;
 mod keys;
@@ -30,6 +32,8 @@ pub use similarity::{Similarity, similarity_attack};
 
 pub(crate) use classes::{ClassRow, ClassRows, class_schema};
 pub use classes::{ClassesSpec, Versus};
+pub(crate) use compare::{COUNTS, collapse_schema, compare_schema, gather_schema, plain_type};
+pub use compare::{CollapseSpec, CompareSpec, GatherSpec};
 pub(crate) use cover::cover_schema;
 pub use cover::{CoverColumn, CoverSpec};
 pub(crate) use distance::BucketDistances;

@@ -7,11 +7,13 @@ mod summary;
 
 pub use codec::{AnonymizeLogicalCodec, AnonymizePhysicalCodec};
 pub use node::{
-    AnonymizeNode, ClassesNode, CoverNode, LossNode, Measured, MeasuredNode, ReportNode, anonymize,
+    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode,
+    Measured, MeasuredNode, ReportNode, anonymize,
 };
-pub(crate) use node::{coerced, report};
+pub(crate) use node::{coerced, compare, gather, report};
 pub use operator::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
+    AnonymizeExec, BlockExec, ClassesExec, CollapseExec, CompareExec, CoverExec, DivisionExec,
+    GatherExec, IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec,
+    ReportExec,
 };
 pub use summary::Summary;

@@ -5,7 +5,10 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::pipeline::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
+use crate::pipeline::{
+    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode,
+    ReportNode,
+};
 use crate::publish::PublishNode;
 
 /// A session with this extension in its configuration shows no value of the data in the error of any query, not only of
@@ -43,6 +46,7 @@ pub(crate) const EXPRESSIONS: &[&str] = &[
     "__workload_report",
     "__workload_summary",
     "anonymize_class_tuple",
+    "anonymize_different_values",
     "anonymize_unique_sets",
     "anonymize_value_hash",
     "bucket_sum",
@@ -102,6 +106,12 @@ fn function_of(node: &LogicalPlan) -> Option<String> {
     } else if let Some(node) = any.downcast_ref::<LossNode>() {
         &node.spec().function
     } else if let Some(node) = any.downcast_ref::<CoverNode>() {
+        &node.spec().function
+    } else if let Some(node) = any.downcast_ref::<CollapseNode>() {
+        &node.spec().function
+    } else if let Some(node) = any.downcast_ref::<GatherNode>() {
+        &node.spec().function
+    } else if let Some(node) = any.downcast_ref::<CompareNode>() {
         &node.spec().function
     } else if let Some(node) = any.downcast_ref::<ReportNode>() {
         node.function()

@@ -29,9 +29,10 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use crate::engine::BlockPartitioning;
 use crate::error;
 use crate::pipeline::{
-    AnonymizeExec, AnonymizeNode, BlockExec, ClassesExec, ClassesNode, CoverExec, CoverNode,
-    DivisionExec, IndividualsExec, LossExec, LossNode, MaskErrorsExec, ProfileExec,
-    PseudonymizeExec, ReportExec, ReportNode,
+    AnonymizeExec, AnonymizeNode, BlockExec, ClassesExec, ClassesNode, CollapseExec, CollapseNode,
+    CompareExec, CompareNode, CoverExec, CoverNode, DivisionExec, GatherExec, GatherNode,
+    IndividualsExec, LossExec, LossNode, MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
+    ReportNode,
 };
 use crate::publish::{PublishExec, PublishNode};
 use crate::spec::Spec;
@@ -110,6 +111,40 @@ impl ExtensionPlanner for AnonymizePlanner {
                     node.filters(),
                     UserDefinedLogicalNodeCore::schema(node),
                 )
+            } else if let Some(node) = node.as_any().downcast_ref::<CollapseNode>() {
+                let [records] = physical_inputs else {
+                    return internal_err!("Collapse has one input");
+                };
+                let spec = Arc::clone(node.spec());
+                let plan: Arc<dyn ExecutionPlan> =
+                    Arc::new(CollapseExec::try_new(spec, Arc::clone(records))?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<GatherNode>() {
+                let [records] = physical_inputs else {
+                    return internal_err!("Gather has one input");
+                };
+                let spec = Arc::clone(node.spec());
+                let plan: Arc<dyn ExecutionPlan> =
+                    Arc::new(GatherExec::try_new(spec, Arc::clone(records))?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
+            } else if let Some(node) = node.as_any().downcast_ref::<CompareNode>() {
+                let plan: Arc<dyn ExecutionPlan> = Arc::new(CompareExec::try_new(
+                    Arc::clone(node.spec()),
+                    physical_inputs.to_vec(),
+                )?);
+                (
+                    plan,
+                    node.filters(),
+                    UserDefinedLogicalNodeCore::schema(node),
+                )
             } else if let Some(node) = node.as_any().downcast_ref::<ReportNode>() {
                 let [figures] = physical_inputs else {
                     return internal_err!("Report has one input");
@@ -168,7 +203,7 @@ fn operators(
     };
     let profile = ProfileExec::try_new(Arc::clone(spec), profiled)?;
     let profile = Arc::new(CoalescePartitionsExec::new(Arc::new(profile)));
-    if spec.entry()?.system.shows_division_only() {
+    if spec.properties().shows_division_only {
         let division = DivisionExec::try_new(Arc::clone(spec), layout, profile)?;
         return Ok(Arc::new(division));
     }

@@ -20,7 +20,7 @@ use super::manifest::Truth;
 use super::measuring::{Audited, Measuring, quoted_name};
 use super::tables::{ReleaseTables, sensitive};
 use crate::spec::{Notation, ReleaseKey, Spec};
-use crate::system::{Form, INDIVIDUAL, flag_name, sensitive_tree};
+use crate::system::{Compared, INDIVIDUAL, flag_name, sensitive_tree};
 use crate::table::coding::{canonical, hex};
 
 /// The input, in the form that the operators see, under the names of the published columns.
@@ -46,7 +46,8 @@ pub(super) fn original(spec: &Spec, canonical: LogicalPlan) -> Result<LogicalPla
         let value = ident(field.name());
         // What cannot be measured is published as missing.
         let measured = spec.qi().contains(&name) && !spec.is_categorical(&name);
-        let value = match spec.is_anatomy() && measured && field.data_type().is_floating() {
+        let exact = !spec.properties().generalizes;
+        let value = match exact && measured && field.data_type().is_floating() {
             true => when(isnan(value.clone()).is_not_true(), value).end()?,
             false => value,
         };
@@ -62,32 +63,35 @@ pub(super) async fn truth(
     tables: &ReleaseTables,
 ) -> Result<Truth> {
     let columns = measuring.compared();
-    let (untrue, invented) = match spec.entry()?.form {
-        Form::Fingerprints | Form::Combinations => {
+    let compared = spec.properties().compared;
+    let (untrue, invented) = match compared {
+        Compared::Labels => {
             let (uncovered, invented) = labels(measuring, spec).await?;
             let untrue = quasi_identifiers(measuring, spec, &columns).await?;
             (untrue + uncovered, invented)
         }
-        Form::Buckets => {
+        Compared::Buckets => {
             let (unwished, invented) = differences_of_buckets(measuring, spec).await?;
             let untrue = quasi_identifiers(measuring, spec, &columns).await?;
             (untrue + unwished, invented)
         }
-        Form::Anatomy => {
+        Compared::Tables => {
             let (beyond, missing) = differences_of_tables(measuring, spec, tables).await?;
             (missing, beyond)
         }
-        _ if columns.is_empty() => (0.0, 0.0),
-        _ => {
+        Compared::Records if columns.is_empty() => (0.0, 0.0),
+        Compared::Records if spec.id().is_some() => {
+            let differences = measuring.differences(&columns, &sensitive(spec)).await?;
+            (differences.untrue, differences.invented)
+        }
+        // Without ids only what is possible can be told.
+        Compared::Records => {
             let (mut untrue, mut invented) = (0.0, 0.0);
             for secret in &sensitive(spec) {
                 let tables = "published, original => original";
                 let audited = measuring.against_original(tables, &columns, secret).await?;
-                untrue += untrue_individuals(spec, &audited)?;
-                invented += audited.value(match spec.id() {
-                    Some(_) => "invented_records",
-                    None => "invented_values",
-                })?;
+                untrue += untraceable_individuals(&audited)?;
+                invented += audited.value("invented_values")?;
             }
             (untrue, invented)
         }
@@ -98,10 +102,10 @@ pub(super) async fn truth(
              {untrue} individuals, {invented} records; if the input changes from one reading to the next, store it first"
         ));
     }
-    let checked = match (spec.entry()?.form, spec.id()) {
+    let checked = match (compared, spec.id()) {
         // Nobody can be found again in the tables.
-        (Form::Anatomy, _) => "possible",
-        (Form::Classes, _) if columns.is_empty() => "not",
+        (Compared::Tables, _) => "possible",
+        (Compared::Records, _) if columns.is_empty() => "not",
         (_, Some(_)) => "exact",
         (_, None) => "possible",
     };
@@ -133,14 +137,9 @@ pub(super) async fn differences(
     ))
 }
 
-/// Individuals that are not in the input, or not as they are published. Where there is no id, only what is possible can
-/// be told.
-fn untrue_individuals(spec: &Spec, audited: &Audited) -> Result<f64> {
-    let untrue = audited.value(match spec.id() {
-        Some(_) => "untrue_individuals",
-        None => "untraceable_individuals",
-    })?;
-    Ok(untrue + audited.value("added_individuals")?)
+/// Individuals that nobody of the input can be.
+fn untraceable_individuals(audited: &Audited) -> Result<f64> {
+    Ok(audited.value("untraceable_individuals")? + audited.value("added_individuals")?)
 }
 
 /// Individuals whose published quasi-identifiers do not cover their own, whatever their sensitive values.
@@ -148,20 +147,18 @@ async fn quasi_identifiers(measuring: &Measuring, spec: &Spec, columns: &[String
     if columns.is_empty() {
         return Ok(0.0);
     }
-    let buckets = spec.form() == Some(Form::Buckets);
+    if spec.id().is_some() {
+        return Ok(measuring.differences(columns, &[]).await?.untrue);
+    }
+    let buckets = spec.properties().compared == Compared::Buckets;
     let nothing = "__nothing".to_owned();
     let select = |blank: bool, from: &str| {
-        let who = spec.id().map(|_| INDIVIDUAL.to_owned());
         let value = columns.iter().map(|column| match quoted_name(column) {
             // In text an empty cell would be a missing value, and not one that is in a bucket.
             name if blank => format!("coalesce({name}, '*') AS {name}"),
             name => name,
         });
-        let columns = who
-            .into_iter()
-            .chain(value)
-            .chain([format!("0 AS {nothing}")]);
-        let columns: Vec<String> = columns.collect();
+        let columns: Vec<String> = value.chain([format!("0 AS {nothing}")]).collect();
         format!("(SELECT {} FROM {from})", columns.join(", "))
     };
     // Rows of buckets are nobody's.
@@ -176,7 +173,7 @@ async fn quasi_identifiers(measuring: &Measuring, spec: &Spec, columns: &[String
         select(false, "original")
     );
     let audited = measuring.against_original(&relations, columns, &nothing);
-    untrue_individuals(spec, &audited.await?)
+    untraceable_individuals(&audited.await?)
 }
 
 /// Individuals with a value that none of their labels stands for, and labels that stand for no value. Without an id:

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
-use datafusion::arrow::datatypes::{Float64Type, SchemaRef};
+use datafusion::arrow::datatypes::{Float64Type, Int64Type, SchemaRef};
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
     MemorySchemaProvider,
@@ -15,15 +15,18 @@ use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTable
 use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::functions::core::expr_fn::coalesce;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, cast, ident, lit};
 use datafusion::prelude::SessionContext;
 
 use super::manifest::{Counts, FileEntry, Loss, Measure};
 use super::place::Place;
 use super::run::Population;
 use super::tables::{ReleaseTable, ReleaseTables, sensitive};
-use crate::spec::{FingerprintRows, GivenDomain, Spec};
-use crate::system::{Form, GID, GROUP, INDIVIDUAL, SUBTABLE, TIMES, sensitive_tree};
+use crate::measure::{CompareSpec, CoverColumn, plain_type};
+use crate::pipeline::compare;
+use crate::spec::{FingerprintRows, GivenDomain, Notation, Spec};
+use crate::system::{Compared, INDIVIDUAL, sensitive_tree};
 use crate::table::coding::Levels;
 
 /// The labels of sensitive values.
@@ -79,9 +82,7 @@ impl Measuring {
 
     /// The relation that was written, with a row for each value where it has lists of them.
     fn published(&self) -> String {
-        let form = self.spec.form();
-        let labelled = matches!(form, Some(Form::Fingerprints | Form::Combinations));
-        if !labelled || self.spec.fingerprint_rows() == FingerprintRows::Records {
+        if self.spec.fingerprint_rows() == FingerprintRows::Records {
             return format!("SELECT * FROM {FILES}");
         }
         let name = |column: &String| quoted_name(column);
@@ -180,19 +181,76 @@ impl Measuring {
         Ok(measures)
     }
 
-    /// The section `original` of an audit of some columns and a sensitive one, by name.
+    /// Compares every individual with itself in the input, in some quasi-identifiers and sensitive columns.
+    pub async fn differences(
+        &self,
+        columns: &[String],
+        sensitive: &[String],
+    ) -> Result<Differences> {
+        let buckets = self.spec.properties().compared == Compared::Buckets;
+        let input = self.context.table("original").await?;
+        let mut of_input = vec![ident(INDIVIDUAL)];
+        let mut shown = vec![ident(INDIVIDUAL)];
+        for column in columns {
+            of_input.push(ident(column));
+            // In text an empty cell would be a missing value, and not one that is in a bucket.
+            shown.push(match buckets && self.spec.notation == Notation::Text {
+                true => coalesce(vec![ident(column), lit("*")]).alias(column),
+                false => ident(column),
+            });
+        }
+        for column in sensitive {
+            of_input.push(ident(column));
+            let wanted = input.schema().field_with_unqualified_name(column)?;
+            let wanted = plain_type(wanted.data_type());
+            shown.push(cast(ident(column), wanted).alias(column));
+        }
+        let mut published = self.context.table("published").await?;
+        if buckets {
+            // Rows of buckets are nobody's.
+            published = published.filter(ident(INDIVIDUAL).is_not_null())?;
+        }
+        let compared = |name: &String| CoverColumn {
+            name: name.clone(),
+            labels: false,
+        };
+        let spec = CompareSpec {
+            function: "publish".to_owned(),
+            columns: columns.iter().map(compared).collect(),
+            sensitive: sensitive.len(),
+        };
+        let published = published.select(shown)?.into_unoptimized_plan();
+        let input = input.select(of_input)?.into_unoptimized_plan();
+        let counts = compare(spec, published, input, vec![])?;
+        let counts = self.context.execute_logical_plan(counts).await?;
+        let counts = counts.collect().await?;
+        let count = |name: &str| -> Result<f64> {
+            let found = counts.iter().find_map(|batch| {
+                let column = batch
+                    .column_by_name(name)?
+                    .as_primitive_opt::<Int64Type>()?;
+                (column.len() == 1 && column.is_valid(0)).then(|| column.value(0))
+            });
+            let found = found.ok_or_else(|| {
+                internal_datafusion_err!("publish: a comparison does not count {name}")
+            })?;
+            Ok(found as f64)
+        };
+        Ok(Differences {
+            untrue: count("untrue_individuals")? + count("individuals_only_published")?,
+            invented: count("records_only_published")?,
+        })
+    }
+
+    /// The section `original` of an audit of some columns and a sensitive one, by name, where there are no ids.
     pub async fn against_original(
         &self,
         published: &str,
         columns: &[String],
         sensitive: &String,
     ) -> Result<Audited> {
-        let ids = match self.spec.id() {
-            Some(_) => format!(", original_id => '{INDIVIDUAL}', same_ids => true"),
-            None => String::new(),
-        };
         let sql = format!(
-            "SELECT section, measure, value, better, note FROM audit({published}, {}{ids}) WHERE section = 'original'",
+            "SELECT section, measure, value, better, note FROM audit({published}, {}) WHERE section = 'original'",
             self.arguments(columns, Some(sensitive))
         );
         Ok(Audited(read_measures(&self.query(&sql).await?)))
@@ -223,15 +281,18 @@ impl Measuring {
             .filter(|qi| !masked(qi))
             .cloned()
             .collect();
-        if self.spec.is_anatomy() || columns.is_empty() {
+        if !self.spec.properties().generalizes || columns.is_empty() {
             // In an anatomy every value is as it was; what is lost is which belong together.
             return Ok(vec![]);
         }
-        // What is in buckets is there as it was, and loses nothing.
-        let sensitive = match self.spec.form() {
-            Some(Form::Buckets) => None,
-            _ => only(self.spec.sensitive()),
+        // What is in the buckets of a group is there as it was, and loses nothing.
+        let sensitive = match self.spec.properties().groups {
+            Some(_) => None,
+            None => only(self.spec.sensitive()),
         };
+        // So does what is published as it was: nobody needs to look at it.
+        let as_it_was = sensitive.filter(|_| self.spec.properties().compared == Compared::Records);
+        let sensitive = sensitive.filter(|_| as_it_was.is_none());
         let sql = format!(
             "SELECT measure, \"column\", value FROM information_loss(original, published, {}{}, published_only => true)",
             self.arguments(&columns, sensitive),
@@ -250,11 +311,20 @@ impl Measuring {
                     "cavg" => value,
                     _ => (1.0 - left_out) * value + left_out,
                 });
+                let column = text(&batch, 1, row);
+                let last_of_qi = measure == "ncp_range" && column.is_none();
                 losses.push(Loss {
                     measure,
-                    column: text(&batch, 1, row),
+                    column,
                     value: value.map(rounded),
                 });
+                if last_of_qi && as_it_was.is_some() {
+                    losses.push(Loss {
+                        measure: "sa_ncp".to_owned(),
+                        column: None,
+                        value: Some(rounded(left_out)),
+                    });
+                }
             }
         }
         let total = losses
@@ -275,22 +345,17 @@ impl Measuring {
 
     /// Quasi-identifiers that are published as intervals or sets for everybody.
     pub fn generalized(&self) -> Vec<String> {
-        match self.spec.form() {
-            Some(Form::Anatomy | Form::Buckets) => vec![],
-            _ => self.compared(),
+        match self.spec.properties().groups {
+            Some(_) => vec![],
+            None => self.compared(),
         }
     }
 
     /// The individuals of each class or group, as a relation.
     pub fn sizes(&self) -> String {
-        match self.spec.form() {
-            Some(Form::Buckets) => format!(
-                "(SELECT count(*) AS individuals FROM published WHERE {INDIVIDUAL} IS NOT NULL GROUP BY {GROUP})"
-            ),
-            Some(Form::Anatomy) => format!(
-                "(SELECT sum({TIMES}) AS individuals FROM published WHERE {SUBTABLE} = 'sa' GROUP BY {GID})"
-            ),
-            _ => {
+        match &self.spec.properties().groups {
+            Some(groups) => format!("({})", groups.sizes("published")),
+            None => {
                 let first = self.spec.sensitive().first();
                 let arguments = self.arguments(self.spec.qi(), first);
                 format!("audit_classes(published, {arguments})")
@@ -434,6 +499,14 @@ const COUNTS: [&str; 7] = [
     "dropped_records",
     "dropped_individuals",
 ];
+
+/// What is not true of the input.
+pub(super) struct Differences {
+    /// Individuals that are not in it, or not as they are published.
+    pub untrue: f64,
+    /// Published pairs of individual and sensitive value that it does not have.
+    pub invented: f64,
+}
 
 /// Measures by name.
 pub(super) struct Audited(Vec<Measure>);

@@ -25,7 +25,7 @@ use super::{read_back, sources};
 use crate::error;
 use crate::pipeline::{AnonymizeNode, Summary};
 use crate::spec::Spec;
-use crate::system::{Form, INDIVIDUAL, SecretRule};
+use crate::system::{INDIVIDUAL, SecretRule};
 
 /// How to publish.
 ///
@@ -311,7 +311,7 @@ impl Work<'_> {
             model: self.call.spec.describe()?,
             parameters: parameters(&self.call.spec),
             reproducible: self.call.spec.is_seeded(),
-            roles: roles(spec),
+            roles: roles(spec, &tables),
             information_loss: measuring.loss(&counts).await?,
             counts,
             audit,
@@ -354,13 +354,13 @@ impl Work<'_> {
         Ok((files, Summary::of(&plan).unwrap_or_default()))
     }
 
-    /// The quasi-identifiers of each sub-table, if the release is anatomized.
+    /// The quasi-identifiers that share a table, if the release is divided into tables.
     async fn division(&self) -> Result<Vec<Vec<String>>> {
         let spec = &self.call.fixed;
-        if spec.entry()?.form != Form::Anatomy {
+        let Some(first) = spec.entry()?.system.division_first(spec) else {
             return Ok(vec![]);
-        }
-        let plan = called(&Arc::new(spec.of_division()), &self.call.input)?;
+        };
+        let plan = called(&Arc::new(first), &self.call.input)?;
         let plan = self.state.create_physical_plan(&plan).await?;
         let rows = collect(plan, Arc::new(TaskContext::from(self.state))).await?;
         let mut division: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -406,15 +406,12 @@ impl Work<'_> {
 
 /// A population is compared with published values, which labels of a hierarchy cannot be, and only classes have any.
 fn check_population(spec: &Spec) -> Result<()> {
-    let why = match spec.entry()?.form {
-        Form::Classes | Form::Fingerprints | Form::Combinations => {
-            let labelled = |qi: &&String| spec.hierarchies().contains_key(*qi);
-            match spec.qi().iter().find(labelled) {
-                None => return Ok(()),
-                Some(qi) => format!("column '{qi}' is published as labels of a hierarchy"),
-            }
-        }
-        _ => format!(
+    let labelled = |qi: &&String| spec.hierarchies().contains_key(*qi);
+    let labelled = spec.qi().iter().find(labelled);
+    let why = match (spec.entry()?.forms_classes(), labelled) {
+        (true, None) => return Ok(()),
+        (true, Some(qi)) => format!("column '{qi}' is published as labels of a hierarchy"),
+        (false, _) => format!(
             "{} forms no classes of people who look the same",
             spec.function()
         ),
@@ -428,15 +425,7 @@ fn check_population(spec: &Spec) -> Result<()> {
 /// share a fingerprint.
 fn hidden_below(spec: &Spec) -> Result<u64> {
     let k = spec.parameter("k").and_then(|k| k.parse().ok());
-    let smallest = match spec.entry()?.form {
-        Form::Buckets => 2,
-        // As many as different sensitive values.
-        Form::Anatomy | Form::Division => {
-            let beta = spec.anatomy()?.requirements.beta;
-            beta.denominator().div_ceil(beta.numerator().max(1))
-        }
-        _ => spec.model()?.min_individuals() as u64,
-    };
+    let smallest = spec.entry()?.system.smallest_told(spec)?;
     Ok(smallest.max(k.unwrap_or(0)).max(2))
 }
 
@@ -451,17 +440,6 @@ fn entry(table: &ReleaseTable, files: &[FileEntry]) -> TableEntry {
     }
 }
 
-/// How a function was asked to go about it.
-const SHOWN: [&str; 7] = [
-    "algorithm",
-    "notation",
-    "method",
-    "division",
-    "strategy",
-    "small_pattern",
-    "output",
-];
-
 /// What the requirement is and how it is reached. Never the seed, a stated domain or a key.
 pub(super) fn parameters(spec: &Spec) -> BTreeMap<String, String> {
     let mut parameters: BTreeMap<String, String> = spec
@@ -469,7 +447,7 @@ pub(super) fn parameters(spec: &Spec) -> BTreeMap<String, String> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     for (name, value) in spec.facts() {
-        if SHOWN.contains(&name) {
+        if spec.properties().told.contains(&name) {
             parameters.insert(name.to_owned(), value);
         }
     }
@@ -484,10 +462,11 @@ pub(super) fn parameters(spec: &Spec) -> BTreeMap<String, String> {
     parameters
 }
 
-fn roles(spec: &Spec) -> Roles {
+fn roles(spec: &Spec, tables: &ReleaseTables) -> Roles {
+    let shown = |table: &Arc<ReleaseTable>| table.schema.field_with_name(INDIVIDUAL).is_ok();
     Roles {
         individual: match spec.id() {
-            Some(_) if !spec.is_anatomy() => Some(INDIVIDUAL.to_owned()),
+            Some(_) if tables.all.iter().any(shown) => Some(INDIVIDUAL.to_owned()),
             _ => None,
         },
         qi: spec.qi().to_vec(),

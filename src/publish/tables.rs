@@ -9,10 +9,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
-use datafusion::common::{
-    Result, ScalarValue, internal_datafusion_err, internal_err, plan_datafusion_err,
-};
-use datafusion::functions::core::expr_fn::coalesce;
+use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, ident, lit, when,
@@ -20,10 +17,8 @@ use datafusion::logical_expr::{
 
 use super::verification::FileVerifier;
 use super::writer::fresh;
-use crate::spec::{Output, Spec};
-use crate::system::{
-    BUCKET, BUCKETIZED, COUNT, Form, GID, GROUP, INDIVIDUAL, Layout, SUBTABLE, TIMES,
-};
+use crate::spec::Spec;
+use crate::system::{Layout, TableLayout};
 
 /// The column that says to which table a row belongs; not published.
 const TABLE: &str = "__table";
@@ -56,114 +51,37 @@ pub(super) struct ReleaseTables {
     number: Expr,
     /// What makes the class of a row.
     class: Vec<Expr>,
+    /// The column of the relation that names the table of a row, if there is one.
+    table_name: Option<&'static str>,
 }
 
 impl ReleaseTables {
     /// The tables that a function publishes of an input in canonical form. What cannot be verified from files is refused.
-    /// `division` are the quasi-identifiers of each sub-table of an anatomized release.
+    /// `division` are the quasi-identifiers that share a table, if they do.
     pub fn of(
         spec: &Spec,
         input: &LogicalPlan,
         published: &LogicalPlan,
         division: &[Vec<String>],
     ) -> Result<Self> {
-        let form = spec.entry()?.form;
-        if form == Form::Division {
-            return Err(plan_datafusion_err!(
-                "publish: {} shows statistics of the input and anonymizes nothing; publish anatomize_slppa",
-                spec.function()
-            ));
-        }
-        let layout = Layout::try_new(spec, Arc::new(input.schema().as_arrow().clone()))?;
         let relation = fresh(published.schema().as_arrow().fields().iter());
+        let release = spec.entry()?.system.tables(spec, &relation, division)?;
+        let layout = Layout::try_new(spec, Arc::new(input.schema().as_arrow().clone()))?;
         let verifier = Arc::new(FileVerifier::of(spec, &layout, division)?);
-        match form {
-            Form::Anatomy => Self::anatomy(spec, relation, division, verifier),
-            Form::Buckets if spec.output() == Output::Detached => {
-                Self::detached(spec, relation, verifier)
-            }
-            Form::Buckets => Ok(Self::one(relation, vec![GROUP.to_owned()], verifier)),
-            _ => Ok(Self::one(relation, spec.qi().to_vec(), verifier)),
-        }
-    }
-
-    /// The relation as it is.
-    fn one(relation: SchemaRef, class: Vec<String>, verifier: Arc<FileVerifier>) -> Self {
-        let mut table = ReleaseTable::new("published", &relation, |_| true, class);
-        table.verifier = Some(Arc::clone(&verifier));
-        Self {
-            number: lit(0u32),
-            class: table.class.iter().map(ident).collect(),
-            all: vec![Arc::new(table)],
-            verifier,
-            relation,
-        }
-    }
-
-    /// A table for each part of the division, and one for the sensitive values, linked by the ids of groups.
-    fn anatomy(
-        spec: &Spec,
-        relation: SchemaRef,
-        division: &[Vec<String>],
-        verifier: Arc<FileVerifier>,
-    ) -> Result<Self> {
-        let named = division.iter().zip(1..);
-        let mut named: Vec<(String, &[String])> = named
-            .map(|(own, number)| (format!("qi_{number}"), own.as_slice()))
-            .collect();
-        named.push(("sa".to_owned(), spec.sensitive()));
-        let table = |(name, own): (String, &[String])| {
-            let shown =
-                |column: &str| [GID, TIMES].contains(&column) || own.iter().any(|c| c == column);
-            Arc::new(ReleaseTable::new(
-                &name,
-                &relation,
-                shown,
-                vec![GID.to_owned()],
-            ))
-        };
-        let all: Vec<Arc<ReleaseTable>> = named.into_iter().map(table).collect();
-        let of = |table: &Arc<ReleaseTable>| ident(SUBTABLE).eq(lit(table.name.as_str()));
+        let conditions = release.tables.iter().map(|table| table.rows.clone());
+        let number = number(conditions.collect())?;
+        let tables = release.tables.into_iter().map(|table| {
+            Arc::new(ReleaseTable {
+                verifier: table.shows_classes.then(|| Arc::clone(&verifier)),
+                ..ReleaseTable::new(table, &relation)
+            })
+        });
         Ok(Self {
-            number: number(all.iter().map(of).collect())?,
-            class: vec![ident(GID)],
-            all,
+            all: tables.collect(),
             verifier,
-            relation,
-        })
-    }
-
-    /// A table of individuals with the ids of buckets, and one of the values of buckets for each attribute.
-    fn detached(spec: &Spec, relation: SchemaRef, verifier: Arc<FileVerifier>) -> Result<Self> {
-        let attributes = spec.local_requirement()?.attributes;
-        let bids: Vec<String> = attributes.iter().map(|a| a.name.clone() + BUCKET).collect();
-        let values: Vec<String> = attributes
-            .iter()
-            .map(|a| a.name.clone() + BUCKETIZED)
-            .collect();
-        let shown = |column: &str| column != COUNT && values.iter().all(|v| v != column);
-        let mut people = ReleaseTable::new("individuals", &relation, shown, vec![GROUP.to_owned()]);
-        people.verifier = Some(Arc::clone(&verifier));
-        let mut all = vec![Arc::new(people)];
-        for ((attribute, bid), value) in attributes.iter().zip(&bids).zip(&values) {
-            let shown = |column: &str| [bid.as_str(), value, COUNT].contains(&column);
-            let name = format!("{}_buckets", attribute.name);
-            all.push(Arc::new(ReleaseTable::new(
-                &name,
-                &relation,
-                shown,
-                vec![bid.clone()],
-            )));
-        }
-        let person = || ident(INDIVIDUAL).is_not_null();
-        let mut of = vec![person()];
-        of.extend(bids.iter().map(|bid| ident(bid).is_not_null()));
-        let bid = coalesce(bids.iter().map(ident).collect());
-        Ok(Self {
-            number: number(of)?,
-            class: vec![when(person(), ident(GROUP)).otherwise(bid)?],
-            all,
-            verifier,
+            number,
+            class: release.class,
+            table_name: release.table_name,
             relation,
         })
     }
@@ -199,8 +117,8 @@ impl ReleaseTables {
             for (place, field) in self.relation.fields().iter().enumerate() {
                 columns.push(if table.columns.contains(&place) {
                     ident(field.name())
-                } else if field.name() == SUBTABLE && self.all.len() > 1 {
-                    lit(table.name.as_str()).alias(SUBTABLE)
+                } else if self.table_name.is_some_and(|name| name == field.name()) {
+                    lit(table.name.as_str()).alias(field.name())
                 } else {
                     let missing = ScalarValue::try_from(field.data_type())?;
                     lit(missing).alias(field.name())
@@ -218,21 +136,16 @@ impl ReleaseTables {
 }
 
 impl ReleaseTable {
-    /// The columns of a relation that are shown.
-    fn new(
-        name: &str,
-        relation: &SchemaRef,
-        shown: impl Fn(&str) -> bool,
-        class: Vec<String>,
-    ) -> Self {
-        let fields = relation.fields().iter();
-        let own = fields.enumerate().filter(|(_, field)| shown(field.name()));
+    /// A table of columns of a relation.
+    fn new(table: TableLayout, relation: &SchemaRef) -> Self {
+        let fields = relation.fields().iter().enumerate();
+        let own = fields.filter(|(_, field)| table.columns.contains(field.name()));
         let (columns, fields): (Vec<usize>, Vec<&Arc<Field>>) = own.unzip();
         Self {
-            name: name.to_owned(),
+            name: table.name,
             schema: fresh(fields.into_iter()),
             columns,
-            class,
+            class: table.class,
             verifier: None,
         }
     }
@@ -250,15 +163,17 @@ fn is_sorted_by(field: &Field) -> bool {
     !matches!(field.data_type(), DataType::Struct(_) | DataType::List(_))
 }
 
-/// The number of the first condition that a row satisfies.
+/// The number of the first condition that a row satisfies. A single table has all rows.
 fn number(conditions: Vec<Expr>) -> Result<Expr> {
-    let mut conditions = (0u32..).zip(conditions);
-    let Some((_, first)) = conditions.next() else {
+    let [first, others @ ..] = conditions.as_slice() else {
         return internal_err!("publish: there is no table");
     };
-    let mut choice = when(first, lit(0u32));
-    for (number, condition) in conditions {
-        choice = choice.when(condition, lit(number));
+    if others.is_empty() {
+        return Ok(lit(0u32));
+    }
+    let mut choice = when(first.clone(), lit(0u32));
+    for (number, condition) in (1u32..).zip(others) {
+        choice = choice.when(condition.clone(), lit(number));
     }
     choice.end()
 }

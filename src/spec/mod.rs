@@ -111,6 +111,14 @@ impl Spec {
         }
     }
 
+    /// The same call of another function of the same system.
+    pub(crate) fn of_function(&self, function: &str) -> Self {
+        Self {
+            function: function.to_owned(),
+            ..self.clone()
+        }
+    }
+
     /// The column that tells individuals apart; replaced by a random pseudonym.
     pub fn with_id(mut self, column: impl Into<String>) -> Self {
         self.id = Some(column.into());

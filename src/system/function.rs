@@ -1,10 +1,7 @@
-//! The anonymizing functions, and what sets them apart.
+//! What sets the functions of a system apart.
 
-use super::System;
-use super::anatomy::Anatomy;
-use super::buckets::Buckets;
 use super::classes::Classes;
-use super::fingerprints::Fingerprints;
+use super::{FUNCTIONS, System};
 
 /// An anonymizing function.
 #[derive(Debug)]
@@ -13,8 +10,6 @@ pub struct FunctionEntry {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// What it publishes.
-    pub form: Form,
     /// How it publishes.
     pub(crate) system: &'static dyn System,
     /// Who shares a block.
@@ -25,22 +20,32 @@ pub struct FunctionEntry {
     pub several_sensitive: bool,
 }
 
-/// What is published of individuals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// Their records, with the quasi-identifiers that their class shares.
-    Classes,
-    /// One record each, with local groups of quasi-identifiers and secret values in buckets.
-    Buckets,
-    /// Their exact values in sub-tables that only the id of a group links.
-    Anatomy,
-    /// Nothing: which quasi-identifiers would share a sub-table, and why.
-    Division,
-    /// Labels that stand for their sensitive values and are shared by enough individuals, with the quasi-identifiers that
-    /// their class shares.
-    Fingerprints,
-    /// As fingerprints, of which any few labels are shared within a class.
-    Combinations,
+impl FunctionEntry {
+    /// What its system is called. Functions of one system publish the same kind of tables.
+    pub fn system_name(&self) -> &'static str {
+        self.system.properties().name
+    }
+
+    /// Whether it anonymizes nothing, and shows how columns would be divided.
+    pub fn shows_division_only(&self) -> bool {
+        self.system.properties().shows_division_only
+    }
+
+    /// Whether quasi-identifiers are generalized; else they are published as they are.
+    pub fn generalizes(&self) -> bool {
+        self.system.properties().generalizes
+    }
+
+    /// Whether individuals who show the same are a class; else there are groups.
+    pub fn forms_classes(&self) -> bool {
+        self.system.properties().groups.is_none()
+    }
+
+    /// SQL that gives the number of individuals of each group of a published relation, if it forms groups.
+    pub fn group_sizes(&self, published: &str) -> Option<String> {
+        let groups = self.system.properties().groups.as_ref();
+        groups.map(|groups| groups.sizes(published))
+    }
 }
 
 /// Who shares a block.
@@ -52,86 +57,13 @@ pub enum Blocks {
     Random,
 }
 
-/// All anonymizing functions. Which models each offers is said by [`MODELS`](crate::model::MODELS).
-pub static FUNCTIONS: &[FunctionEntry] = &[
-    FunctionEntry {
-        name: "anonymize_ir",
-        help: "identity-reserved models: individuals are counted, not records",
-        form: Form::Classes,
-        system: &Classes,
-        blocks: Blocks::Similar,
-        block: 25_000,
-        several_sensitive: false,
-    },
-    FunctionEntry {
-        name: "anonymize_eir",
-        help: "enhanced identity-reserved models: what one record of each individual could tell, whichever it is",
-        form: Form::Classes,
-        system: &Classes,
-        blocks: Blocks::Similar,
-        block: 25_000,
-        several_sensitive: false,
-    },
-    FunctionEntry {
-        name: "anonymize_lgb",
-        help: "local generalization and bucketization: each individual says which of its values are secret",
-        form: Form::Buckets,
-        system: &Buckets,
-        blocks: Blocks::Random,
-        block: 400_000,
-        several_sensitive: true,
-    },
-    FunctionEntry {
-        name: P_SENSITIVE,
-        help: "p-sensitive models: different sensitive values, or categories of them, in every class",
-        form: Form::Classes,
-        system: &Classes,
-        blocks: Blocks::Similar,
-        block: 25_000,
-        several_sensitive: true,
-    },
-    FunctionEntry {
-        name: "anatomize_slppa",
-        help: "exact values in sub-tables that only groups link: the (alpha, beta, gamma, delta) model",
-        form: Form::Anatomy,
-        system: &Anatomy {
-            division_only: false,
-        },
-        blocks: Blocks::Random,
-        block: 50_000,
-        several_sensitive: false,
-    },
-    FunctionEntry {
-        name: "anatomize_division",
-        help: "which quasi-identifiers would share a sub-table of anatomize_slppa, and why",
-        form: Form::Division,
-        system: &Anatomy {
-            division_only: true,
-        },
-        blocks: Blocks::Random,
-        block: 250_000,
-        several_sensitive: false,
-    },
-    FunctionEntry {
-        name: "anonymize_kl",
-        help: "(k, l)-diversity: sets of sensitive values are generalized until k individuals share them",
-        form: Form::Fingerprints,
-        system: &Fingerprints {
-            combinations: false,
-        },
-        blocks: Blocks::Similar,
-        block: 100_000,
-        several_sensitive: false,
-    },
-    FunctionEntry {
-        name: "anonymize_kkm",
-        help: "(k, k^m)-anonymity by RMR, a baseline to compare with",
-        form: Form::Combinations,
-        system: &Fingerprints { combinations: true },
-        blocks: Blocks::Similar,
-        block: 25_000,
-        several_sensitive: false,
-    },
-];
+/// The function of this name.
+pub(super) fn find(name: &str) -> Option<&'static FunctionEntry> {
+    let mut functions = FUNCTIONS.iter().copied();
+    functions.find(|function| function.name == name)
+}
 
-pub(super) const P_SENSITIVE: &str = "anonymize_p_sensitive";
+/// The system of the function of this name; that of classes if there is no such function.
+pub(crate) fn system_of(name: &str) -> &'static dyn System {
+    find(name).map_or(&Classes, |function| function.system)
+}

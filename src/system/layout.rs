@@ -475,7 +475,7 @@ fn check_side_roles(spec: &Spec) -> Result<()> {
     let categorical = spec.categorical().iter().map(|c| ("categorical", c));
     let domain = spec.domains().keys().map(|c| ("domain", c));
     let hierarchy = spec.hierarchies().keys().map(|c| ("hierarchy", c));
-    let labels = spec.entry()?.system.labels_sensitive_values();
+    let labels = spec.properties().labels_sensitive_values;
     let labelled = |column: &String| labels && spec.sensitive().contains(column);
     for (argument, column) in categorical.chain(domain).chain(hierarchy) {
         let allowed = spec.qi().contains(column) || (argument == "hierarchy" && labelled(column));
@@ -509,6 +509,16 @@ pub(crate) fn kind_of(spec: &Spec, name: &str, data_type: &DataType) -> Result<K
     {
         let message = format!("is given for '{name}', whose hierarchy tells its values already");
         return Err(error::argument(spec.function(), "domain", message));
+    }
+    if given.is_none()
+        && spec.notation == Notation::Text
+        && matches!(data_type, DataType::Duration(_))
+    {
+        let message = format!(
+            "cannot be 'text' for '{name}', a span of time, whose text could not be read again; leave it out, or count \
+             seconds in a subquery"
+        );
+        return Err(error::argument(spec.function(), "notation", message));
     }
     match (spec.domains().get(name), kind) {
         (Some(GivenDomain::Values(values)), Kind::Integer | Kind::Real) if values.len() != 2 => {

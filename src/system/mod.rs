@@ -8,6 +8,8 @@ mod function;
 mod known;
 mod layout;
 pub(crate) mod learn;
+mod properties;
+mod release;
 mod spec;
 mod stated;
 pub(crate) mod work;
@@ -19,17 +21,20 @@ use datafusion::arrow::datatypes::{Field, SchemaRef};
 use datafusion::common::Result;
 
 pub use anatomy::{ANATOMY_ARGUMENTS, SUBTABLE};
-pub(crate) use anatomy::{GID, NOT_FOR_ANATOMY, TIMES};
+pub(crate) use anatomy::{GID, TIMES};
 pub(crate) use buckets::{BUCKET, BUCKETIZED, COUNT, GROUP, LocalRequirement, SecretRule};
 pub(crate) use classes::column_categories;
 pub(crate) use fingerprints::sensitive_tree;
-pub use function::{Blocks, FUNCTIONS, Form, FunctionEntry};
+pub(crate) use function::system_of;
+pub use function::{Blocks, FunctionEntry};
 pub(crate) use known::Known;
 pub use layout::INDIVIDUAL;
 pub(crate) use layout::{
     Layout, PSEUDONYM_BYTES, canonical_projection, check_levels, find_column, flag_name,
     given_tree, kind_of, tagged_schema,
 };
+pub(crate) use properties::{Compared, SystemProperties};
+pub(crate) use release::{ReleaseFacts, ReleaseWords, TableLayout};
 pub(crate) use stated::{StatedDomain, stated_domains};
 
 use crate::algorithm::ALGORITHMS;
@@ -38,22 +43,28 @@ use crate::error;
 use crate::spec::{BlockSize, NullSensitive, Spec, SystemOptions};
 use crate::table::coding::Kind;
 use learn::{DomainLearner, Learned, LearnedDomains, Learner};
+use release::SystemRelease;
 use work::{BlockWork, WorkContext};
 
+/// All anonymizing functions. Which models each offers is said by [`MODELS`](crate::model::MODELS).
+pub static FUNCTIONS: &[&FunctionEntry] = &[
+    &classes::IR,
+    &classes::EIR,
+    &buckets::LGB,
+    &classes::P_SENSITIVE,
+    &anatomy::SLPPA,
+    &anatomy::DIVISION,
+    &fingerprints::KL,
+    &fingerprints::KKM,
+];
+
 /// What sets one way of publishing apart from the others. Which of its functions is called, a system reads from the spec.
-pub(crate) trait System: Debug + Send + Sync {
+pub(crate) trait System: SystemRelease + Debug + Send + Sync {
+    /// What can be said of it without a call.
+    fn properties(&self) -> &'static SystemProperties;
+
     /// Its options before any is given.
     fn options(&self) -> SystemOptions;
-
-    /// Whether an individual has one record only.
-    fn one_record_each(&self) -> bool {
-        false
-    }
-
-    /// Whether quasi-identifiers are generalized, and so have a notation.
-    fn generalizes(&self) -> bool {
-        true
-    }
 
     /// The block size unless a call says otherwise; the function's is `usual`.
     fn block(&self, spec: &Spec, usual: u64) -> BlockSize;
@@ -84,11 +95,6 @@ pub(crate) trait System: Debug + Send + Sync {
     /// Checks that no two published columns have one name.
     fn check_names(&self, _spec: &Spec) -> Result<()> {
         Ok(())
-    }
-
-    /// Whether labels out of a hierarchy are published in the place of sensitive values.
-    fn labels_sensitive_values(&self) -> bool {
-        false
     }
 
     /// Why so many records without a sensitive value are refused, and what to do about it.
@@ -128,11 +134,6 @@ pub(crate) trait System: Debug + Send + Sync {
     /// Unites what all partitions learned.
     fn learned(&self, spec: &Spec, kinds: &[Kind]) -> Box<dyn Learned> {
         Box::new(LearnedDomains::new(spec, kinds))
-    }
-
-    /// Whether nothing is anonymized: the function shows how the columns would be divided.
-    fn shows_division_only(&self) -> bool {
-        false
     }
 
     /// What published values stand for: the verifier looks it up where the work does.

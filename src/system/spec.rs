@@ -4,9 +4,10 @@ use std::fmt;
 
 use datafusion::common::{Result, internal_datafusion_err};
 
-use super::Layout;
+use super::classes::PROPERTIES as CLASSES;
 use super::classes::categories;
-use super::function::{Blocks, FUNCTIONS, Form, FunctionEntry};
+use super::function::{self, Blocks, FunctionEntry};
+use super::{Layout, SystemProperties};
 use crate::algorithm::{self, ALGORITHMS, Algorithm};
 use crate::check::{Asked, Verifier};
 use crate::error;
@@ -23,8 +24,7 @@ impl Spec {
     pub fn new(function: impl Into<String>) -> Self {
         let function = function.into();
         // That a function is unknown is told by `entry`.
-        let entry = FUNCTIONS.iter().find(|f| f.name == function);
-        let options = match entry {
+        let options = match function::find(&function) {
             Some(entry) => entry.system.options(),
             None => SystemOptions::Classes(ClassOptions::default()),
         };
@@ -33,19 +33,19 @@ impl Spec {
 
     /// What the function does.
     pub fn entry(&self) -> Result<&'static FunctionEntry> {
-        let entry = FUNCTIONS.iter().find(|f| f.name == self.function());
-        entry.ok_or_else(|| error::call(self.function(), "there is no such function"))
+        function::find(self.function())
+            .ok_or_else(|| error::call(self.function(), "there is no such function"))
     }
 
-    /// What the function publishes, if there is one.
-    pub(crate) fn form(&self) -> Option<Form> {
-        self.entry().ok().map(|entry| entry.form)
+    /// What sets the system of the function apart. That a function is unknown is told by `entry`.
+    pub(crate) fn properties(&self) -> &'static SystemProperties {
+        let entry = self.entry();
+        entry.map_or(&CLASSES, |entry| entry.system.properties())
     }
 
     /// Whether an individual has one record only.
     pub(crate) fn one_record_each(&self) -> bool {
-        self.entry()
-            .is_ok_and(|entry| entry.system.one_record_each())
+        self.properties().one_record_each
     }
 
     /// Whether counting records counts individuals: each has one, or the input is refused when they are gathered.
@@ -251,7 +251,7 @@ impl Spec {
                 .collect();
             facts.push(("categories", format!("{{{}}}", shown.join(", "))));
         }
-        if system.is_some_and(|s| s.generalizes()) {
+        if system.is_some_and(|s| s.properties().generalizes) {
             facts.push(("notation", self.notation.name().to_owned()));
         }
         let seed = if self.is_seeded() { "given" } else { "random" };

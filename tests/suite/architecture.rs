@@ -1,7 +1,9 @@
 //! Which room may call which.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use datafusion_anonymize::FUNCTIONS;
 
 use crate::files;
 
@@ -213,18 +215,74 @@ fn rooms_import_only_what_they_may() {
         }
     }
     let mut all = vec![];
-    for file in files::below(&src, "rs") {
-        // Tests may use everything, and the root names everything.
-        let test = file.with_extension("").iter().any(|part| part == "tests");
-        if test || file == src.join("lib.rs") {
+    // Tests may use everything, and the root names everything.
+    for (file, text) in production_files(&src) {
+        if file == src.join("lib.rs") {
             continue;
         }
-        let text = fs::read_to_string(&file).unwrap();
         for fault in broken(&rooms, &module_of(&src, &file), &text) {
             all.push(format!("{}: {fault}", file.display()));
         }
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// The files of a folder that are not only there for tests.
+fn production_files(folder: &Path) -> impl Iterator<Item = (PathBuf, String)> + use<> {
+    let files = files::below(folder, "rs").into_iter();
+    let files = files.filter(|file| file.with_extension("").iter().all(|part| part != "tests"));
+    files.map(|file| {
+        let text = fs::read_to_string(&file).unwrap();
+        (file, text)
+    })
+}
+
+/// Files that name a function although they are not a part of its system, and why.
+const NAME_FUNCTIONS: &[(&str, &str)] = &[
+    ("src/system/", "systems know their functions"),
+    ("src/model/", "a model says which function offers it"),
+    ("src/check/", "the verifier reads calls on its own"),
+    (
+        "cli/src/init.rs",
+        "a job to fill in begins with some function",
+    ),
+];
+
+/// Where options of one system are read, and why.
+const READ_OPTIONS: &[(&str, &str)] = &[
+    ("src/system/", "systems know their options"),
+    ("src/spec/options/", "here they are"),
+];
+
+/// Other code reads what a system says of itself (`SystemProperties`), and does not ask which one it is.
+#[test]
+fn only_systems_ask_which_system_it_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let names: Vec<String> = FUNCTIONS
+        .iter()
+        .map(|f| format!("\"{}\"", f.name))
+        .collect();
+    let mut asked = vec![];
+    for (file, text) in ["src", "cli/src"]
+        .iter()
+        .flat_map(|f| production_files(&root.join(f)))
+    {
+        let place = file.strip_prefix(root).unwrap().to_str().unwrap();
+        let may =
+            |exceptions: &[(&str, &str)]| exceptions.iter().any(|(e, _)| place.starts_with(e));
+        for (at, line) in production(&text).lines().enumerate() {
+            let function = !may(NAME_FUNCTIONS) && names.iter().any(|name| line.contains(name));
+            let options = !may(READ_OPTIONS) && line.contains("SystemOptions::");
+            let system = !may(READ_OPTIONS)
+                && [".system_name()", "properties().name", "Form::"]
+                    .iter()
+                    .any(|word| line.replace("CellForm::", "").contains(word));
+            if function || options || system {
+                asked.push(format!("{place}:{}: {}", at + 1, line.trim()));
+            }
+        }
+    }
+    assert!(asked.is_empty(), "{}", asked.join("\n"));
 }
 
 /// The rules on made-up files of a made-up crate.

@@ -1,7 +1,7 @@
 //! What a reader learns who knows how classes are formed, and that the pages say it.
 
 use datafusion_anonymize::internals::algorithm::ALGORITHMS;
-use datafusion_anonymize::{FUNCTIONS, Form, FunctionEntry};
+use datafusion_anonymize::{FUNCTIONS, FunctionEntry};
 
 use self::attack::{Measured, Setting};
 use crate::documents::page;
@@ -29,12 +29,12 @@ async fn pages_of_functions_tell_what_is_not_bounded() {
         values: 3,
         ..Setting::default()
     };
-    let publishes = |function: &&FunctionEntry| function.form != Form::Division;
+    let publishes = |function: &&&FunctionEntry| !function.shows_division_only();
     for function in FUNCTIONS.iter().filter(publishes) {
         let text = page(function.name);
         let link = "(../theory/guarantees.md#how-classes-had-to-be-formed)";
         assert!(text.contains(link), "{}.md has no link", function.name);
-        if [Form::Buckets, Form::Anatomy].contains(&function.form) {
+        if !function.forms_classes() {
             let measured = setting.attack(function, None).await.unwrap();
             told(&measured, function.name);
         }

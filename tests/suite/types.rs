@@ -366,3 +366,96 @@ async fn buckets_hold_values_as_they_were() {
         to.run(frame).await.unwrap();
     }
 }
+
+/// Numbers, times and spans at their ends, as numbers and as names, typed and as text: formed, written, read again and compared.
+#[tokio::test(flavor = "multi_thread")]
+async fn values_at_their_ends_are_published() {
+    let ctx = context(SessionConfig::new().with_target_partitions(2));
+    let ends = [
+        (
+            "real",
+            "CASE value % 6 WHEN 0 THEN 'inf' WHEN 1 THEN '-inf' WHEN 2 THEN 'NaN' WHEN 3 THEN '-0' ELSE '1e308' END",
+            "Float64",
+        ),
+        (
+            "small",
+            "CASE value % 3 WHEN 0 THEN 'inf' WHEN 1 THEN '-inf' ELSE '3e38' END",
+            "Float32",
+        ),
+        (
+            "whole",
+            "CASE value % 2 WHEN 0 THEN '-9223372036854775808' ELSE '9223372036854775807' END",
+            "Int64",
+        ),
+        (
+            "unsigned",
+            "CASE value % 2 WHEN 0 THEN '0' ELSE '18446744073709551615' END",
+            "UInt64",
+        ),
+        (
+            "exact",
+            "CASE value % 2 WHEN 0 THEN '-99999999999999999999999999999999999.999' ELSE '0.001' END",
+            "Decimal128(38, 3)",
+        ),
+        (
+            "day",
+            "CASE value % 3 WHEN 0 THEN '0001-01-01' WHEN 1 THEN '9999-12-31' ELSE '1970-01-01' END",
+            "Date32",
+        ),
+        (
+            "moment",
+            "CASE value % 2 WHEN 0 THEN '1677-09-22T00:00:00' ELSE '2262-04-11T00:00:00' END",
+            "Timestamp(Nanosecond, None)",
+        ),
+        (
+            "second",
+            "CASE value % 2 WHEN 0 THEN '0001-01-01T00:00:00' ELSE '9999-12-31T23:59:59' END",
+            "Timestamp(Second, None)",
+        ),
+        (
+            "span",
+            "CASE value % 2 WHEN 0 THEN '0' ELSE '9000000000000000000' END",
+            "Duration(Second)",
+        ),
+        (
+            "clock",
+            "CASE value % 2 WHEN 0 THEN '00:00:00' ELSE '23:59:59.999999999' END",
+            "Time64(Nanosecond)",
+        ),
+    ];
+    let mut failed = vec![];
+    for (name, expression, data_type) in ends {
+        let column = match data_type {
+            "Duration(Second)" => {
+                format!("arrow_cast(arrow_cast({expression}, 'Int64'), '{data_type}')")
+            }
+            _ => format!("arrow_cast({expression}, '{data_type}')"),
+        };
+        let table = format!(
+            "CREATE TABLE {name} AS SELECT value AS id, {column} AS x, value % 5 AS y, 'd' || (value % 7) AS disease FROM range(0, 60)"
+        );
+        rows(&ctx, &table).await.unwrap();
+        for categorical in ["", ", categorical => [x]"] {
+            for notation in ["typed", "text"] {
+                let call = format!(
+                    "anonymize_eir({name}, id => id, qi => [x, y], sensitive => disease, l => 2{categorical}, notation => '{notation}')"
+                );
+                let folder = tempfile::tempdir().unwrap();
+                let frame = ctx.sql(&format!("SELECT * FROM {call}")).await;
+                if name == "span" && notation == "text" {
+                    let said = frame.unwrap_err().strip_backtrace();
+                    assert!(
+                        said.contains("cannot be 'text' for 'x', a span of time"),
+                        "{said}"
+                    );
+                    continue;
+                }
+                let to = Publish::to(folder.path().join("t").to_str().unwrap());
+                if let Err(error) = to.run(frame.unwrap()).await {
+                    failed.push(format!("{call}: {}", error.strip_backtrace()));
+                }
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

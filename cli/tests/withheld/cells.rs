@@ -442,6 +442,7 @@ fn broken_files_show_no_cell() {
                 continue;
             }
             nothing_shown(&told, &format!("{args:?}"));
+            assert_ne!(told.code, Some(101), "{args:?}: {}", told.stderr);
             failed += usize::from(told.code != Some(0));
             helped += usize::from(told.stderr.contains("withheld"));
         }

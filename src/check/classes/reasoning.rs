@@ -218,8 +218,7 @@ impl Family {
     }
 }
 
-/// Search for a hitting set by branching on the values of one fingerprint that is not hit yet. Sets of
-/// fingerprints are bits, `words` words each.
+/// Search for a hitting set by branching. Sets of fingerprints are bits, `words` words each.
 struct Search {
     words: usize,
     individuals: usize,
@@ -229,6 +228,14 @@ struct Search {
     values: Vec<Vec<u32>>,
     /// For every fingerprint, those that share a value with it.
     neighbours: Vec<Vec<u64>>,
+}
+
+/// Fingerprints that the values chosen so far do not hit, and the values that may be chosen next: every hitting set that
+/// goes on from here has one of them.
+struct Branch {
+    unhit: Vec<u64>,
+    next: Vec<u32>,
+    tried: usize,
 }
 
 impl Search {
@@ -278,58 +285,88 @@ impl Search {
         })
     }
 
-    /// As [`Family::hit_by`], for a `size` of at least 1; looks at about `limit` words.
+    /// As [`Family::hit_by`]; looks at about `limit` words.
     fn hit_by(&self, size: usize, limit: usize) -> Option<bool> {
         let mut everyone = vec![u64::MAX; self.words];
         if let Some(last) = everyone.last_mut() {
             *last >>= (64 - self.individuals % 64) % 64;
         }
-        // Per value chosen: the fingerprints not hit before it, and which values of the pivot are still to try.
-        let mut path: Vec<(Vec<u64>, std::slice::Iter<'_, u32>)> = Vec::new();
-        let Some(pivot) = self.pivot(&everyone) else {
-            return Some(true);
-        };
         let mut steps = limit / (64 + self.hits.len() * self.words);
-        path.push((everyone, self.values[pivot].iter()));
-        while let Some((unhit, untried)) = path.last_mut() {
-            let Some(&value) = untried.next() else {
+        // Values of branches that were searched in vain, which no set found later needs.
+        let mut useless = vec![false; self.hits.len()];
+        let mut path: Vec<Branch> = Vec::new();
+        path.extend(self.branch(size, everyone, &useless));
+        while let Some(branch) = path.last_mut() {
+            let Some(&value) = branch.next.get(branch.tried) else {
+                branch
+                    .next
+                    .iter()
+                    .for_each(|v| useless[*v as usize] = false);
                 path.pop();
                 continue;
             };
             steps = steps.checked_sub(1)?;
+            branch.tried += 1;
+            useless[value as usize] = true;
             let hit = &self.hits[value as usize];
-            let unhit: Vec<u64> = unhit.iter().zip(hit).map(|(u, h)| u & !h).collect();
-            let Some(pivot) = self.pivot(&unhit) else {
+            let unhit: Vec<u64> = branch.unhit.iter().zip(hit).map(|(u, h)| u & !h).collect();
+            if len(&unhit) == 0 {
                 return Some(true);
-            };
-            if self.may_be_hit_by(size - path.len(), &unhit) {
-                path.push((unhit, self.values[pivot].iter()));
             }
+            path.extend(self.branch(size - path.len(), unhit, &useless));
         }
         Some(false)
     }
 
-    /// The fingerprint in `unhit` with the fewest values.
-    fn pivot(&self, unhit: &[u64]) -> Option<usize> {
-        bits(unhit).min_by_key(|&at| self.values[at].len())
+    /// Where to go on with at most `size` further values; `None` if they cannot hit all that is unhit.
+    ///
+    /// A hitting set has a value of each fingerprint, so of the one with the fewest. It also has a value that hits at least
+    /// as many as one of `size` values must on average. Whichever are fewer are to be tried.
+    fn branch(&self, size: usize, unhit: Vec<u64>, useless: &[bool]) -> Option<Branch> {
+        let individuals = len(&unhit);
+        if size == 0 || self.more_apart_than(size, &unhit) {
+            return None;
+        }
+        let useful = |value: &u32| !useless[*value as usize];
+        let mut gains: Vec<(usize, u32)> = (0u32..)
+            .zip(&self.hits)
+            .filter(|(value, _)| useful(value))
+            .map(|(value, hit)| (common(hit, &unhit), value))
+            .filter(|(gain, _)| *gain > 0)
+            .collect();
+        gains.sort_unstable_by_key(|&(gain, value)| (std::cmp::Reverse(gain), value));
+        let most: usize = gains.iter().take(size).map(|(gain, _)| gain).sum();
+        if most < individuals {
+            return None;
+        }
+        let fair_share = individuals.div_ceil(size);
+        let large = gains.partition_point(|(gain, _)| *gain >= fair_share);
+        let fewest = bits(&unhit).min_by_key(|at| self.values[*at].len());
+        let own = fewest.map_or(&[][..], |at| &self.values[at]);
+        let own: Vec<u32> = own.iter().copied().filter(useful).collect();
+        let large = gains[..large].iter().map(|(_, value)| *value);
+        let next = match own.len() < large.len() {
+            true => own,
+            false => large.collect(),
+        };
+        Some(Branch {
+            unhit,
+            next,
+            tried: 0,
+        })
     }
 
-    /// False only if more than `size` values are needed for `unhit`.
-    fn may_be_hit_by(&self, size: usize, unhit: &[u64]) -> bool {
+    /// Whether more than `size` fingerprints, chosen greedily, have no value in common: each needs a value of its own.
+    fn more_apart_than(&self, size: usize, unhit: &[u64]) -> bool {
         let mut apart = unhit.to_vec();
-        let mut disjoint = 0;
-        loop {
-            let first = bits(&apart).next();
-            let Some(first) = first else { break };
-            disjoint += 1;
-            if disjoint > size {
+        for _ in 0..=size {
+            let Some(first) = bits(&apart).next() else {
                 return false;
-            }
+            };
             let near = &self.neighbours[first];
             apart.iter_mut().zip(near).for_each(|(a, n)| *a &= !n);
         }
-        let most = self.hits.iter().map(|hit| common(hit, unhit)).max();
-        len(unhit) <= size.saturating_mul(most.unwrap_or(0))
+        true
     }
 }
 
@@ -488,6 +525,27 @@ mod tests {
                     search.hit_by(size, usize::MAX),
                     Some(Some(size) >= smallest)
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn many_values_of_each_individual_are_decided() {
+        let mut random = Random(0xD1CE);
+        for individuals in [24, 32, 40, 48, 56] {
+            let family: Vec<Vec<u32>> = (0..individuals)
+                .map(|_| {
+                    let mut values: Vec<u32> =
+                        (0..450).map(|_| random.below(5000) as u32).collect();
+                    values.sort_unstable();
+                    values.dedup();
+                    values
+                })
+                .collect();
+            let family: Vec<&[u32]> = family.iter().map(|v| &v[..]).collect();
+            for l in [4, 5, 6] {
+                let answer = eir_diverse(&family, l);
+                assert_ne!(answer, Answer::Undecided, "{individuals} {l}");
             }
         }
     }

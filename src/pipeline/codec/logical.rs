@@ -13,8 +13,13 @@ use datafusion_proto::logical_plan::{DefaultLogicalExtensionCodec, LogicalExtens
 use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
-use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
-use crate::pipeline::node::{AnonymizeNode, ClassesNode, CoverNode, LossNode, ReportNode};
+use crate::measure::{
+    ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, GatherSpec, LossSpec, Report,
+};
+use crate::pipeline::node::{
+    AnonymizeNode, ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode,
+    ReportNode,
+};
 use crate::spec::Spec;
 
 /// Encodes the nodes of this crate and leaves everything else to another codec.
@@ -36,6 +41,9 @@ enum Node {
     Loss(LossSpec),
     Report(Report, String),
     Cover(CoverSpec),
+    Collapse(CollapseSpec),
+    Compare(CompareSpec),
+    Gather(GatherSpec),
 }
 
 impl AnonymizeLogicalCodec {
@@ -87,6 +95,21 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
                 inputs.to_vec(),
                 filters,
             )?),
+            (Node::Collapse(spec), inputs) => Arc::new(CollapseNode::try_new(
+                Arc::new(spec),
+                inputs.to_vec(),
+                filters,
+            )?),
+            (Node::Gather(spec), inputs) => Arc::new(GatherNode::try_new(
+                Arc::new(spec),
+                inputs.to_vec(),
+                filters,
+            )?),
+            (Node::Compare(spec), inputs) => Arc::new(CompareNode::try_new(
+                Arc::new(spec),
+                inputs.to_vec(),
+                filters,
+            )?),
             (Node::Report(..), _) => return internal_err!("Report has one input"),
             (Node::Classes(spec), inputs) => Arc::new(ClassesNode::try_new(
                 Arc::new(spec),
@@ -108,6 +131,12 @@ impl LogicalExtensionCodec for AnonymizeLogicalCodec {
             (Node::Loss(node.spec().as_ref().clone()), node.filters())
         } else if let Some(node) = any.downcast_ref::<CoverNode>() {
             (Node::Cover(node.spec().as_ref().clone()), node.filters())
+        } else if let Some(node) = any.downcast_ref::<CollapseNode>() {
+            (Node::Collapse(node.spec().as_ref().clone()), node.filters())
+        } else if let Some(node) = any.downcast_ref::<GatherNode>() {
+            (Node::Gather(node.spec().as_ref().clone()), node.filters())
+        } else if let Some(node) = any.downcast_ref::<CompareNode>() {
+            (Node::Compare(node.spec().as_ref().clone()), node.filters())
         } else if let Some(node) = any.downcast_ref::<ReportNode>() {
             let report = node.report().as_ref().clone();
             let function = node.function().to_owned();

@@ -15,10 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{decode, encode};
 use crate::engine::{BlockPartitioning, OrderExec};
-use crate::measure::{ClassesSpec, CoverSpec, LossSpec, Report};
+use crate::measure::{
+    ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, GatherSpec, LossSpec, Report,
+};
 use crate::pipeline::operator::{
-    AnonymizeExec, BlockExec, ClassesExec, CoverExec, DivisionExec, IndividualsExec, LossExec,
-    MaskErrorsExec, ProfileExec, PseudonymizeExec, ReportExec,
+    AnonymizeExec, BlockExec, ClassesExec, CollapseExec, CompareExec, CoverExec, DivisionExec,
+    GatherExec, IndividualsExec, LossExec, MaskErrorsExec, ProfileExec, PseudonymizeExec,
+    ReportExec,
 };
 use crate::spec::Spec;
 use crate::system::Layout;
@@ -36,6 +39,9 @@ enum Message {
     Loss(LossSpec),
     Report(Report, String),
     Cover(CoverSpec),
+    Collapse(CollapseSpec),
+    Compare(CompareSpec),
+    Gather(GatherSpec),
     /// The function in whose name errors are told, and the files that are read.
     MaskErrors(String, Vec<String>),
     /// Positions of the columns that it sorts by.
@@ -97,6 +103,30 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
             }
             Message::Cover(spec) => {
                 return Ok(Arc::new(CoverExec::try_new(
+                    Arc::new(spec),
+                    inputs.to_vec(),
+                )?));
+            }
+            Message::Collapse(spec) => {
+                let [records] = inputs else {
+                    return internal_err!("Collapse has one input");
+                };
+                return Ok(Arc::new(CollapseExec::try_new(
+                    Arc::new(spec),
+                    Arc::clone(records),
+                )?));
+            }
+            Message::Gather(spec) => {
+                let [records] = inputs else {
+                    return internal_err!("Gather has one input");
+                };
+                return Ok(Arc::new(GatherExec::try_new(
+                    Arc::new(spec),
+                    Arc::clone(records),
+                )?));
+            }
+            Message::Compare(spec) => {
+                return Ok(Arc::new(CompareExec::try_new(
                     Arc::new(spec),
                     inputs.to_vec(),
                 )?));
@@ -194,6 +224,15 @@ impl PhysicalExtensionCodec for AnonymizePhysicalCodec {
         }
         if let Some(n) = plan.downcast_ref::<CoverExec>() {
             return encode(&Message::Cover(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<CollapseExec>() {
+            return encode(&Message::Collapse(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<GatherExec>() {
+            return encode(&Message::Gather(n.spec().as_ref().clone()), buf);
+        }
+        if let Some(n) = plan.downcast_ref::<CompareExec>() {
+            return encode(&Message::Compare(n.spec().as_ref().clone()), buf);
         }
         if let Some(n) = plan.downcast_ref::<OrderExec>() {
             return encode(&Message::Order(n.by()), buf);

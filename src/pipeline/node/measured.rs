@@ -5,12 +5,15 @@ use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, internal_err};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
 
 use super::filters::{show, take_back};
-use crate::measure::{ClassesSpec, CoverSpec, LossSpec, class_schema, cover_schema, loss_schema};
+use crate::measure::{
+    ClassesSpec, CollapseSpec, CompareSpec, CoverSpec, GatherSpec, LossSpec, class_schema,
+    collapse_schema, compare_schema, cover_schema, gather_schema, loss_schema,
+};
 
 /// What a [`MeasuredNode`] measures.
 pub trait Measured: Debug + Clone + Eq + Hash + Send + Sync + 'static {
@@ -21,7 +24,7 @@ pub trait Measured: Debug + Clone + Eq + Hash + Send + Sync + 'static {
     fn function(&self) -> &str;
 
     /// The columns of the result.
-    fn schema(&self) -> SchemaRef;
+    fn schema(&self, inputs: &[LogicalPlan]) -> SchemaRef;
 
     /// Whether it measures so many inputs.
     fn takes(&self, inputs: usize) -> bool;
@@ -47,8 +50,18 @@ pub type ClassesNode = MeasuredNode<ClassesSpec>;
 /// classes, and hierarchies.
 pub type CoverNode = MeasuredNode<CoverSpec>;
 
+/// Records of an individual that stand together, as one row. Its input is records.
+pub type CollapseNode = MeasuredNode<CollapseSpec>;
+
+/// Every individual of a published table compared with itself in the original one, counted. Its inputs are both tables,
+/// collapsed, and hierarchies.
+pub type CompareNode = MeasuredNode<CompareSpec>;
+
+/// The individuals of a table, one by one. Its input is the table, collapsed.
+pub type GatherNode = MeasuredNode<GatherSpec>;
+
 /// What the cells of a published table lose, in sums per partition. Its first input is the published columns; then come
-/// the domains of each column, and hierarchies.
+/// the domains of all columns in one row, and hierarchies.
 pub type LossNode = MeasuredNode<LossSpec>;
 
 impl Measured for ClassesSpec {
@@ -58,7 +71,7 @@ impl Measured for ClassesSpec {
         &self.function
     }
 
-    fn schema(&self) -> SchemaRef {
+    fn schema(&self, _: &[LogicalPlan]) -> SchemaRef {
         class_schema()
     }
 
@@ -77,12 +90,61 @@ impl Measured for CoverSpec {
         &self.function
     }
 
-    fn schema(&self) -> SchemaRef {
+    fn schema(&self, _: &[LogicalPlan]) -> SchemaRef {
         cover_schema()
     }
 
     fn takes(&self, inputs: usize) -> bool {
         inputs == 2 + self.hierarchies()
+    }
+}
+
+impl Measured for CollapseSpec {
+    const NAME: &'static str = "Collapse";
+
+    fn function(&self) -> &str {
+        &self.function
+    }
+
+    fn schema(&self, inputs: &[LogicalPlan]) -> SchemaRef {
+        let records = inputs.first().map(|input| input.schema().as_arrow());
+        collapse_schema(self, records.unwrap_or(&Schema::empty()))
+    }
+
+    fn takes(&self, inputs: usize) -> bool {
+        inputs == 1
+    }
+}
+
+impl Measured for CompareSpec {
+    const NAME: &'static str = "Compare";
+
+    fn function(&self) -> &str {
+        &self.function
+    }
+
+    fn schema(&self, _: &[LogicalPlan]) -> SchemaRef {
+        compare_schema()
+    }
+
+    fn takes(&self, inputs: usize) -> bool {
+        inputs == 2 + self.hierarchies()
+    }
+}
+
+impl Measured for GatherSpec {
+    const NAME: &'static str = "Gather";
+
+    fn function(&self) -> &str {
+        &self.function
+    }
+
+    fn schema(&self, _: &[LogicalPlan]) -> SchemaRef {
+        gather_schema()
+    }
+
+    fn takes(&self, inputs: usize) -> bool {
+        inputs == 1
     }
 }
 
@@ -93,12 +155,12 @@ impl Measured for LossSpec {
         &self.function
     }
 
-    fn schema(&self) -> SchemaRef {
+    fn schema(&self, _: &[LogicalPlan]) -> SchemaRef {
         loss_schema(self.columns.len())
     }
 
     fn takes(&self, inputs: usize) -> bool {
-        inputs > self.columns.len()
+        inputs == 2 + self.hierarchies()
     }
 }
 
@@ -119,7 +181,7 @@ impl<S: Measured> MeasuredNode<S> {
         if !spec.takes(inputs.len()) {
             return internal_err!("{} cannot have {} inputs", S::NAME, inputs.len());
         }
-        let schema = DFSchema::try_from_qualified_schema(spec.function(), &spec.schema())?;
+        let schema = DFSchema::try_from_qualified_schema(spec.function(), &spec.schema(&inputs))?;
         Ok(Self {
             spec,
             inputs,

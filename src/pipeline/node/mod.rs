@@ -2,6 +2,7 @@
 
 mod anonymize;
 mod coerced;
+mod compare;
 mod filters;
 mod frame;
 mod measured;
@@ -9,7 +10,10 @@ mod report;
 
 pub use anonymize::AnonymizeNode;
 pub(crate) use coerced::coerced;
+pub(crate) use compare::{compare, gather};
 pub use frame::anonymize;
-pub use measured::{ClassesNode, CoverNode, LossNode, Measured, MeasuredNode};
+pub use measured::{
+    ClassesNode, CollapseNode, CompareNode, CoverNode, GatherNode, LossNode, Measured, MeasuredNode,
+};
 pub use report::ReportNode;
 pub(crate) use report::report;

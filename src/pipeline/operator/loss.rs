@@ -29,12 +29,12 @@ use tokio::sync::OnceCell;
 use crate::engine::{collect, first_only, others_whole, properties, show};
 use crate::error;
 use crate::measure::cells::{Cell, CellDomain, Heights, Interner, LabelCells, Reader, points};
-use crate::measure::{LossColumn, LossLevels, LossSpec, SCALE, loss_schema};
+use crate::measure::{LossLevels, LossSpec, SCALE, loss_schema};
 
 /// Adds up the losses of a published table's cells: one row of sums per partition.
 ///
-/// The first child's records stream through. Then comes one child per column with the column's domain, its values or its
-/// smallest and largest one, and for columns with a hierarchy another one with that; they are read once.
+/// The first child's records stream through. Then comes one row with the domains of all columns, their values or their smallest
+/// and largest ones, and for each column with a hierarchy another child with that; they are read once.
 #[derive(Debug)]
 pub struct LossExec {
     spec: Arc<LossSpec>,
@@ -48,9 +48,7 @@ pub struct LossExec {
 impl LossExec {
     /// Over published columns, their domains and hierarchies.
     pub fn try_new(spec: Arc<LossSpec>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Self> {
-        let levelled = |column: &&LossColumn| column.levels != LossLevels::None;
-        let hierarchies = spec.columns.iter().filter(levelled).count();
-        if children.len() != 1 + spec.columns.len() + hierarchies {
+        if children.len() != 2 + spec.hierarchies() {
             return internal_err!("LossExec cannot have {} children", children.len());
         }
         let properties = properties(
@@ -175,27 +173,32 @@ impl Scales {
     ) -> Result<Self> {
         let reservation =
             MemoryConsumer::new("LossExec[domains]".to_string()).register(context.memory_pool());
-        let (domains, hierarchies) = children[1..].split_at(spec.columns.len());
-        let mut hierarchies = hierarchies.iter();
+        let mut hierarchies = children[2..].iter();
+        let domains = collect(&children[1], context, &reservation).await?;
+        let mut domains = domains.columns().iter();
+        let mut next = || match domains.next() {
+            Some(column) => Ok(column),
+            None => internal_err!("the row of domains is too short"),
+        };
         let mut columns = vec![];
-        for (column, domain) in spec.columns.iter().zip(domains) {
-            let domain = collect(domain, context, &reservation).await?;
-            // Published cells stand beside a column of the type that their values have.
-            let typed = domain.column(usize::from(column.of_published));
-            let value_type = typed.data_type().clone();
-            let mut reader = Reader::new().with_type(value_type.clone());
-            let mut domain = match (column.of_published, column.categorical) {
-                (true, _) => shown(reader.clone(), domain.column(0), column.categorical)?,
-                (false, true) => {
-                    CellDomain::values(points(domain.column(0))?.into_iter().flatten())
-                }
-                (false, false) => {
-                    let end = |c: usize| -> Result<_> {
-                        Ok(points(domain.column(c))?.into_iter().flatten().next())
-                    };
-                    CellDomain::range(end(0)?, end(1)?)
-                }
+        for column in &spec.columns {
+            let first = next()?;
+            let (value_type, mut domain) = if column.of_published {
+                let value_type = next()?.data_type().clone();
+                let reader = Reader::new().with_type(value_type.clone());
+                let domain = shown(reader, &items(first)?, column.categorical)?;
+                (value_type, domain)
+            } else if column.categorical {
+                let values = items(first)?;
+                let domain = CellDomain::values(points(&values)?.into_iter().flatten());
+                (values.data_type().clone(), domain)
+            } else {
+                let end =
+                    |c: &ArrayRef| -> Result<_> { Ok(points(c)?.into_iter().flatten().next()) };
+                let domain = CellDomain::range(end(first)?, end(next()?)?);
+                (first.data_type().clone(), domain)
             };
+            let mut reader = Reader::new().with_type(value_type.clone());
             let mut heights = None;
             if column.levels != LossLevels::None
                 && let Some(hierarchy) = hierarchies.next()
@@ -220,6 +223,14 @@ impl Scales {
             columns,
             _reservation: reservation,
         })
+    }
+}
+
+/// The values in the only list of a column.
+fn items(column: &ArrayRef) -> Result<ArrayRef> {
+    match column.as_list_opt::<i32>() {
+        Some(lists) if lists.len() == 1 => Ok(lists.value(0)),
+        _ => internal_err!("a domain is not a list"),
     }
 }
 

@@ -21,8 +21,11 @@
 mod anonymize;
 mod block;
 mod classes;
+mod collapse;
+mod compare;
 mod cover;
 mod division;
+mod gather;
 mod individuals;
 mod loss;
 mod mask_errors;
@@ -31,12 +34,16 @@ mod profile;
 mod pseudonymize;
 mod reader;
 mod report;
+mod sorted;
 
 pub use anonymize::AnonymizeExec;
 pub use block::BlockExec;
 pub use classes::ClassesExec;
+pub use collapse::CollapseExec;
+pub use compare::CompareExec;
 pub use cover::CoverExec;
 pub use division::DivisionExec;
+pub use gather::GatherExec;
 pub use individuals::IndividualsExec;
 pub use loss::LossExec;
 pub use mask_errors::MaskErrorsExec;

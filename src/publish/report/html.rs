@@ -124,12 +124,12 @@ fn published(page: &mut String, manifest: &Manifest) {
             "random, the same for all records of a person; no id is published",
         );
     }
-    for column in &manifest.roles.qi {
-        let how = words::quasi_identifier(manifest, column);
+    let words = words::of_system(manifest);
+    for (column, how) in manifest.roles.qi.iter().zip(&words.qi) {
         row(column, "quasi-identifier", how);
     }
     for column in &manifest.roles.sensitive {
-        row(column, "sensitive", words::sensitive(manifest));
+        row(column, "sensitive", words.sensitive);
     }
     for column in &manifest.roles.keep {
         row(column, "kept", "as it is, and not protected");

@@ -1,6 +1,7 @@
 //! What a report says in words, whatever its format.
 
 use crate::publish::manifest::{Count, Manifest};
+use crate::system::{ReleaseFacts, ReleaseWords, system_of};
 
 /// Thresholds of risk that practitioners use, the most people of a class whose risk is above, and the measure. They mean
 /// one in 3, 5, 11 and 20, rounded to two digits: a class of 11 is not above 0.09.
@@ -50,172 +51,31 @@ pub fn risks(manifest: &Manifest) -> Vec<Risk> {
     ]
 }
 
+/// What the system of the function says of a release.
+pub fn of_system(manifest: &Manifest) -> ReleaseWords {
+    let release = ReleaseFacts {
+        function: &manifest.function,
+        model: &manifest.model,
+        qi: &manifest.roles.qi,
+        sensitive: &manifest.roles.sensitive,
+        parameters: &manifest.parameters,
+        k: manifest.measure("k"),
+    };
+    system_of(&manifest.function).words(&release)
+}
+
 /// The guarantee in plain words, a paragraph each.
 pub fn guarantee(manifest: &Manifest) -> Vec<String> {
-    let mut said = match manifest.function.as_str() {
-        "anonymize_lgb" => local_guarantee(manifest),
-        "anatomize_slppa" => anatomy_guarantee(manifest),
-        _ => class_guarantee(manifest),
-    };
+    let words = of_system(manifest);
+    let mut said = words.guarantee;
     said.push(
         "This was checked after writing, from the bytes of the files, by code that shares nothing with the code that \
          formed the classes."
             .to_owned(),
     );
-    if manifest.truth.checked == "exact" && manifest.function == "anonymize_lgb" {
-        said.push(
-            "The release is true: what every person shows covers the person's own values, and the values of every bucket are \
-             those of its members."
-                .to_owned(),
-        );
-    } else if manifest.truth.checked == "exact" {
-        said.push(
-            "The release is true: every person's published values cover the person's own, and no record was invented. Each \
-             person was compared with itself."
-                .to_owned(),
-        );
-    }
+    let exact = words.exact.filter(|_| manifest.truth.checked == "exact");
+    said.extend(exact.map(str::to_owned));
     said
-}
-
-/// What holds of classes.
-fn class_guarantee(manifest: &Manifest) -> Vec<String> {
-    let parameter = |name: &str| manifest.parameters.get(name).cloned();
-    let columns = manifest.roles.qi.join(", ");
-    let protected = manifest.roles.sensitive.join(", ");
-    let k = manifest.measure("k").map_or(0, |k| k as u64);
-    let mut said = vec![format!(
-        "Somebody who knows all of these about a person, {columns}, and looks for that person in the release, finds a class of \
-         at least {k} people who look the same. Nothing published says which of them it is."
-    )];
-    let function = manifest.function.as_str();
-    match (function, parameter("l"), parameter("alpha"), parameter("beta")) {
-        ("anonymize_eir", Some(l), ..) => said.push(format!(
-            "Take one record of each person in a class, in whatever way: among these there are always at least {l} different \
-             values of {protected}. So nobody can narrow what a person has down to fewer than {l} values, although people \
-             have many records."
-        )),
-        ("anonymize_eir", _, Some(alpha), Some(beta)) => said.push(format!(
-            "No person has more than {alpha} of the records of a class, and of the people of a class at most a share of {beta} \
-             have any one value of {protected} in common."
-        )),
-        ("anonymize_ir", _, Some(alpha), Some(beta)) => said.push(format!(
-            "No person has more than {alpha} of the records of a class, and no value of {protected} more than {beta} of them."
-        )),
-        ("anonymize_ir", Some(l), ..) => said.push(format!(
-            "Every class shows at least {l} different values of {protected}."
-        )),
-        ("anonymize_kl", Some(l), ..) => {
-            let k = parameter("k").unwrap_or_default();
-            said.push(format!(
-                "Somebody who knows what a person has in {protected}, all of it or some, finds labels that at least {k} people \
-                 publish in the same combination."
-            ));
-            said.push(format!(
-                "Of the people of a class at most one in {l} may have the same set of values of {protected}, and no published \
-                 label but the most general one stands for something that all of them have."
-            ));
-        }
-        ("anonymize_kkm", ..) => said.push(format!(
-            "Somebody who also knows up to {} of that person's values of {protected} finds at least {} people of the class who \
-             publish the same labels.",
-            parameter("m").unwrap_or_default(),
-            parameter("k").unwrap_or_default(),
-        )),
-        _ => said.push(format!("Every class satisfies {}.", manifest.model)),
-    }
-    said
-}
-
-/// What holds of local groups and buckets.
-fn local_guarantee(manifest: &Manifest) -> Vec<String> {
-    let k = manifest.measure("k").map_or(0, |k| k as u64);
-    let mut said = vec![format!(
-        "Somebody who knows everything about a person that the person does not keep secret, of {}, and looks for that person \
-         in the release, finds at least {k} people who show the same and keep the same columns secret. Nothing published \
-         says which of them it is.",
-        manifest.roles.qi.join(", ")
-    )];
-    for (name, value) in &manifest.parameters {
-        if let Some(column) = name.strip_prefix("l of ") {
-            said.push(format!(
-                "A secret value of {column} is in a bucket of at least {value} people with different values. Nothing \
-                 published says which of the values is whose."
-            ));
-        } else if let Some(column) = name.strip_prefix("t of ") {
-            said.push(format!(
-                "A secret value of {column} is in a bucket whose shares of values are at most {value} away from those of all \
-                 secret values of the column. Nothing published says which of the values is whose."
-            ));
-        }
-    }
-    said
-}
-
-/// What holds of groups in anatomized tables.
-fn anatomy_guarantee(manifest: &Manifest) -> Vec<String> {
-    let protected = manifest.roles.sensitive.join(", ");
-    let mut said = vec![
-        "Values are published as they are, and the links between them are cut. People are divided into groups; a reader learns \
-         which values occur in each table of a group, and how often, and not which of different tables belong to one person."
-            .to_owned(),
-    ];
-    let bounds = [
-        (
-            "alpha",
-            "of the people of a group at most this share show the same in any one table".to_owned(),
-        ),
-        (
-            "beta",
-            format!(
-                "of the people of a group at most this share have the same value of {protected}"
-            ),
-        ),
-        (
-            "gamma",
-            "the product of these shares over all tables of a group is at most this".to_owned(),
-        ),
-        (
-            "delta",
-            format!(
-                "a value's share of {protected} in a group is at most this far from its share of the whole table"
-            ),
-        ),
-    ];
-    let given = bounds.iter().filter_map(|(name, meaning)| {
-        let bound = manifest.parameters.get(*name)?;
-        Some(format!("{bound}: {meaning} ({name})."))
-    });
-    said.extend(given);
-    said
-}
-
-/// How a quasi-identifier is published.
-pub fn quasi_identifier(manifest: &Manifest, column: &str) -> &'static str {
-    let secret = ["l", "t"].map(|rule| format!("{rule} of {column}"));
-    match manifest.function.as_str() {
-        "anatomize_slppa" => "as it is, in one of the tables that only random group ids link",
-        "anonymize_lgb" if secret.iter().any(|s| manifest.parameters.contains_key(s)) => {
-            "generalized, so that a whole group shows the same, or in a bucket where its owner keeps it secret"
-        }
-        _ => "generalized, so that a whole class shows the same",
-    }
-}
-
-/// How a sensitive column is published.
-pub fn sensitive(manifest: &Manifest) -> &'static str {
-    match manifest.function.as_str() {
-        "anonymize_kl" | "anonymize_kkm" => {
-            "as labels that stand for several values: this is what others must not learn about a person"
-        }
-        "anonymize_lgb" => {
-            "in buckets, apart from whose it is: this is what others must not learn about a person"
-        }
-        "anatomize_slppa" => {
-            "as it is, in a table of its own: this is what others must not learn about a person"
-        }
-        _ => "as it is: this is what others must not learn about a person",
-    }
 }
 
 /// What is not protected.

@@ -33,17 +33,4 @@ impl Spec {
             _ => &[],
         }
     }
-
-    /// Whether this is a spec for one of the anatomizing functions.
-    pub(crate) fn is_anatomy(&self) -> bool {
-        matches!(self.options, SystemOptions::Anatomy(_))
-    }
-
-    /// The spec that shows the division of an anatomized release instead of making the release.
-    pub(crate) fn of_division(&self) -> Self {
-        Self {
-            function: "anatomize_division".to_owned(),
-            ..self.clone()
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 mod division_rows;
 mod learn;
+mod release;
 mod requirement;
 mod schema;
 pub mod slppa;
@@ -11,7 +12,6 @@ mod work;
 pub(crate) use division_rows::division_rows;
 pub(crate) use learn::LearnedTable;
 pub use requirement::ANATOMY_ARGUMENTS;
-pub(crate) use requirement::NOT_FOR_ANATOMY;
 pub use schema::SUBTABLE;
 pub(crate) use schema::{GID, TIMES};
 pub use sub_tables::sub_tables;
@@ -22,10 +22,14 @@ use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::{Result, internal_err};
 
 use self::learn::TableLearner;
+use self::requirement::NOT_FOR_ANATOMY;
 use self::work::AnatomyWork;
 use super::learn::{Learned, Learner};
+use super::properties::Groups;
 use super::work::{BlockWork, WorkContext};
-use super::{Layout, ProfileColumns, ProfileReads, System};
+use super::{
+    Blocks, Compared, FunctionEntry, Layout, ProfileColumns, ProfileReads, System, SystemProperties,
+};
 use crate::spec::{AnatomyOptions, BlockSize, Spec, SystemOptions};
 use crate::table::coding::Kind;
 
@@ -35,17 +39,63 @@ pub(in crate::system) struct Anatomy {
     pub division_only: bool,
 }
 
+pub(in crate::system) static SLPPA: FunctionEntry = FunctionEntry {
+    name: "anatomize_slppa",
+    help: "exact values in sub-tables that only groups link: the (alpha, beta, gamma, delta) model",
+    system: &Anatomy {
+        division_only: false,
+    },
+    blocks: Blocks::Random,
+    block: 50_000,
+    several_sensitive: false,
+};
+
+pub(in crate::system) static DIVISION: FunctionEntry = FunctionEntry {
+    name: "anatomize_division",
+    help: "which quasi-identifiers would share a sub-table of anatomize_slppa, and why",
+    system: &Anatomy {
+        division_only: true,
+    },
+    blocks: Blocks::Random,
+    block: 250_000,
+    several_sensitive: false,
+};
+
+const PROPERTIES: SystemProperties = SystemProperties {
+    name: "anatomy",
+    one_record_each: true,
+    generalizes: false,
+    labels_sensitive_values: false,
+    shows_division_only: false,
+    // Each individual of a group has one sensitive value.
+    groups: Some(Groups {
+        id: GID,
+        rows: "subtable = 'sa'",
+        individuals: "sum(\"count\")",
+    }),
+    parameters: ANATOMY_ARGUMENTS,
+    refused: NOT_FOR_ANATOMY,
+    told: &["method", "division"],
+    compared: Compared::Tables,
+};
+
+static PUBLISHES: SystemProperties = PROPERTIES;
+
+static DIVIDES: SystemProperties = SystemProperties {
+    shows_division_only: true,
+    ..PROPERTIES
+};
+
 impl System for Anatomy {
+    fn properties(&self) -> &'static SystemProperties {
+        match self.division_only {
+            true => &DIVIDES,
+            false => &PUBLISHES,
+        }
+    }
+
     fn options(&self) -> SystemOptions {
         SystemOptions::Anatomy(AnatomyOptions::default())
-    }
-
-    fn one_record_each(&self) -> bool {
-        true
-    }
-
-    fn generalizes(&self) -> bool {
-        false
     }
 
     fn block(&self, spec: &Spec, usual: u64) -> BlockSize {
@@ -92,10 +142,6 @@ impl System for Anatomy {
 
     fn learned(&self, _: &Spec, kinds: &[Kind]) -> Box<dyn Learned> {
         Box::new(LearnedTable::new(kinds.len()))
-    }
-
-    fn shows_division_only(&self) -> bool {
-        self.division_only
     }
 
     fn work(&self, context: WorkContext) -> Result<Arc<dyn BlockWork>> {

@@ -43,7 +43,7 @@ pub static ANATOMY_ARGUMENTS: &[(&str, &str)] = &[
 ];
 
 /// Arguments of other anonymizing functions that anatomization has no use for, with the reason.
-pub(crate) const NOT_FOR_ANATOMY: &[(&str, &str)] = &[
+pub(super) const NOT_FOR_ANATOMY: &[(&str, &str)] = &[
     (
         "keep",
         "cannot be given: a column beside a sub-table would link what anatomization cuts; name it in qi",
@@ -123,7 +123,7 @@ impl Spec {
 
     /// The bounds; each method has its own, and none of them is left out by accident.
     fn bounds(&self, method: Method) -> Result<GroupBounds> {
-        let required: &[&str] = match (method, self.entry()?.system.shows_division_only()) {
+        let required: &[&str] = match (method, self.entry()?.shows_division_only()) {
             (_, true) => &[],
             (Method::Slppa | Method::SlppaSimilar, _) => &["alpha", "beta", "gamma", "delta"],
             (Method::Asn, _) => &["beta", "gamma"],

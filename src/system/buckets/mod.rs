@@ -2,6 +2,7 @@
 
 mod group_rows;
 pub(crate) mod lgb;
+mod release;
 mod requirement;
 mod schema;
 mod secret_counts;
@@ -19,8 +20,11 @@ use datafusion::common::Result;
 use self::secret_counts::counts_secrets;
 use self::work::BucketWork;
 use super::learn::{DomainLearner, Learner};
+use super::properties::Groups;
 use super::work::{BlockWork, WorkContext};
-use super::{Layout, ProfileColumns, ProfileReads, System};
+use super::{
+    Blocks, Compared, FunctionEntry, Layout, ProfileColumns, ProfileReads, System, SystemProperties,
+};
 use crate::error;
 use crate::spec::{BlockSize, BucketOptions, Choice, NullSensitive, Spec, SystemOptions};
 use crate::table::coding::Kind;
@@ -28,13 +32,40 @@ use crate::table::coding::Kind;
 #[derive(Debug)]
 pub(in crate::system) struct Buckets;
 
+pub(in crate::system) static LGB: FunctionEntry = FunctionEntry {
+    name: "anonymize_lgb",
+    help: "local generalization and bucketization: each individual says which of its values are secret",
+    system: &Buckets,
+    blocks: Blocks::Random,
+    block: 400_000,
+    several_sensitive: true,
+};
+
+static PROPERTIES: SystemProperties = SystemProperties {
+    name: "buckets",
+    one_record_each: true,
+    generalizes: true,
+    labels_sensitive_values: false,
+    shows_division_only: false,
+    // Values of buckets may have rows of their own.
+    groups: Some(Groups {
+        id: GROUP,
+        rows: "individual IS NOT NULL",
+        individuals: "count(*)",
+    }),
+    parameters: &[],
+    refused: &[],
+    told: &["strategy", "notation", "small_pattern", "output"],
+    compared: Compared::Buckets,
+};
+
 impl System for Buckets {
-    fn options(&self) -> SystemOptions {
-        SystemOptions::Buckets(BucketOptions::default())
+    fn properties(&self) -> &'static SystemProperties {
+        &PROPERTIES
     }
 
-    fn one_record_each(&self) -> bool {
-        true
+    fn options(&self) -> SystemOptions {
+        SystemOptions::Buckets(BucketOptions::default())
     }
 
     fn block(&self, spec: &Spec, usual: u64) -> BlockSize {

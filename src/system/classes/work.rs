@@ -9,7 +9,7 @@ use datafusion::common::{Result, exec_datafusion_err};
 use crate::algorithm::{Algorithm, Classes};
 use crate::check::{Extent, Refused, ShownRows, Verified, Verifier};
 use crate::engine::threads::Threads;
-use crate::model::{Member, Model};
+use crate::model::{Infeasible, Member, Model};
 use crate::system::column_categories;
 use crate::system::work::{
     BlockProposal, BlockWork, Proposal, PublishedRows, WorkContext, individuals, learned_of,
@@ -85,10 +85,14 @@ impl BlockWork for ClassWork {
         let block = &encoded.block;
 
         let timer = metrics.forming.timer();
-        let classes = self
+        let mut classes = self
             .algorithm
             .form_classes(block, self.model.as_ref(), cancel)
             .map_err(|_| exec_datafusion_err!("cancelled"))?;
+        let infeasible = match classes.classes.is_empty() {
+            true => self.everybody(block, &mut classes),
+            false => None,
+        };
         timer.done();
         self.count(block, &classes, encoded.look_alikes);
 
@@ -100,12 +104,6 @@ impl BlockWork for ClassWork {
             kinds,
             layout.is_text(),
         )?;
-        let infeasible = if classes.classes.is_empty() {
-            let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));
-            self.model.feasible(&mut members).err()
-        } else {
-            None
-        };
         Ok(BlockProposal {
             proposal: Box::new(published),
             individuals: block.len() as u64,
@@ -122,6 +120,22 @@ impl ClassWork {
             categories: column_categories(&context.spec, &context.layout)?,
             context,
         })
+    }
+
+    /// One class of the whole block, where the algorithm found none, so that whatever a message calls possible is possible.
+    ///
+    /// Whether so many individuals are a class can take longer to decide than an algorithm may take for each of its classes.
+    fn everybody(&self, block: &Block, classes: &mut Classes) -> Option<Infeasible> {
+        let mut members = (0..block.len() as u32).map(|i| Member::of(block, i));
+        let infeasible = self.model.feasible(&mut members).err();
+        // More members never hurt: what some of them satisfy, all do.
+        if infeasible.is_none() && self.model.closure().extension && !block.is_empty() {
+            *classes = Classes {
+                classes: vec![(0..block.len() as u32).collect()],
+                ..Classes::default()
+            };
+        }
+        infeasible
     }
 
     fn count(&self, block: &Block, classes: &Classes, look_alikes: u64) {

@@ -1,5 +1,6 @@
 //! Classes with published fingerprints: sets of labels in the place of sensitive values.
 
+mod release;
 pub(in crate::system) mod requirement;
 mod rmr_work;
 pub(crate) mod sets;
@@ -16,7 +17,7 @@ use self::rmr_work::RmrWork;
 use self::work::FingerprintWork;
 use super::layout::list_of;
 use super::work::{BlockWork, WorkContext};
-use super::{Layout, System};
+use super::{Blocks, Compared, FunctionEntry, Layout, System, SystemProperties, classes};
 use crate::algorithm::ALGORITHMS;
 use crate::check::References;
 use crate::spec::{BlockSize, FingerprintOptions, FingerprintRows, Spec, SystemOptions};
@@ -27,7 +28,38 @@ pub(in crate::system) struct Fingerprints {
     pub combinations: bool,
 }
 
+pub(in crate::system) static KL: FunctionEntry = FunctionEntry {
+    name: "anonymize_kl",
+    help: "(k, l)-diversity: sets of sensitive values are generalized until k individuals share them",
+    system: &Fingerprints {
+        combinations: false,
+    },
+    blocks: Blocks::Similar,
+    block: 100_000,
+    several_sensitive: false,
+};
+
+pub(in crate::system) static KKM: FunctionEntry = FunctionEntry {
+    name: "anonymize_kkm",
+    help: "(k, k^m)-anonymity by RMR, a baseline to compare with",
+    system: &Fingerprints { combinations: true },
+    blocks: Blocks::Similar,
+    block: 25_000,
+    several_sensitive: false,
+};
+
+static PROPERTIES: SystemProperties = SystemProperties {
+    name: "fingerprints",
+    labels_sensitive_values: true,
+    compared: Compared::Labels,
+    ..classes::PROPERTIES
+};
+
 impl System for Fingerprints {
+    fn properties(&self) -> &'static SystemProperties {
+        &PROPERTIES
+    }
+
     fn options(&self) -> SystemOptions {
         SystemOptions::Fingerprints(FingerprintOptions::default())
     }
@@ -49,10 +81,6 @@ impl System for Fingerprints {
     fn validate(&self, spec: &Spec) -> Result<()> {
         spec.validate_classes()?;
         requirement::check(spec)
-    }
-
-    fn labels_sensitive_values(&self) -> bool {
-        true
     }
 
     fn published(&self, spec: &Spec, layout: &Layout) -> SchemaRef {

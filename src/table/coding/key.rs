@@ -35,7 +35,7 @@ pub enum Key {
     /// A value of an [`Kind::Integer`] column.
     Integer(i128),
     /// A value of a [`Kind::Real`] column.
-    Real(f64),
+    Real(#[serde(with = "bits")] f64),
     /// A value of a [`Kind::Categorical`] column, in Arrow's comparable row encoding.
     Bytes(Vec<u8>),
 }
@@ -67,6 +67,19 @@ impl Key {
             Key::Real(_) => 2,
             Key::Bytes(_) => 3,
         }
+    }
+}
+
+/// Numbers as their bits: JSON has no infinity.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(number.to_bits())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        u64::deserialize(deserializer).map(f64::from_bits)
     }
 }
 

@@ -110,21 +110,21 @@ fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
     inputs.extend(roles.labels().map(plan_rows).transpose()?);
     let figures = aggregate_classes(ClassesNode::plan(spec, inputs)?)?;
     let plan = LogicalPlanBuilder::from(figures);
-    let plan = if roles.one_row_per_individual() {
-        plan
-    } else {
-        plan.cross_join(aggregate_individuals(roles.members()?)?)?
-    };
     let (population, original) = (
         given.optional_relation("population")?,
         given.optional_relation("original")?,
     );
     let (has_population, has_original) = (population.is_some(), original.is_some());
+    let same_ids = given.flag("same_ids")?;
+    // A comparison of everybody with himself counts the individuals, too.
+    let plan = match roles.one_row_per_individual() || has_original && same_ids {
+        true => plan,
+        false => plan.cross_join(aggregate_individuals(roles.gathered()?)?)?,
+    };
     let plan = match population {
         Some(population) => plan.cross_join(population::figures(given, &roles, population)?)?,
         None => plan,
     };
-    let same_ids = given.flag("same_ids")?;
     let plan = match original {
         Some(original) => plan.cross_join(original::figures(given, &roles, original, same_ids)?)?,
         None => plan,

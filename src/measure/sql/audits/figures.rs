@@ -2,11 +2,10 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
-use datafusion::functions::core::expr_fn::get_field;
+use datafusion::functions::core::expr_fn::{coalesce, get_field};
 use datafusion::functions_aggregate::expr_fn::{count, max, median, min, sum};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
-use super::roles::{CLASS, INDIVIDUAL};
 use super::unique_sets;
 
 /// Name of each figure that is aggregated over classes, and how.
@@ -66,25 +65,12 @@ pub(super) fn of_classes() -> Result<Vec<(&'static str, Expr)>> {
     ])
 }
 
-/// Name of each figure that is aggregated over individuals, and how.
-fn of_individuals() -> Result<Vec<(&'static str, Expr)>> {
-    let nameless = col(INDIVIDUAL).is_null();
-    let several = col("__first")
-        .not_eq(col("__last"))
-        .and(col(INDIVIDUAL).is_not_null());
-    let one_if = |condition: Expr, one: Expr| when(condition, one).otherwise(lit(0i64));
-    Ok(vec![
-        ("individuals", count(col(INDIVIDUAL))),
-        (
-            "records_without_id",
-            sum(one_if(nameless, col("__records"))?),
-        ),
-        (
-            "individuals_in_several_classes",
-            sum(one_if(several, lit(1i64))?),
-        ),
-    ])
-}
+/// Name of each figure that is aggregated over gathered individuals, and the column that is added up.
+const OF_INDIVIDUALS: [(&str, &str); 3] = [
+    ("individuals", "named"),
+    ("records_without_id", "nameless_records"),
+    ("individuals_in_several_classes", "several"),
+];
 
 /// Name of each figure that comes from how often sets of values occur in the whole table.
 const OF_SETS: [&str; 3] = ["unique_sets", "rarest_set", "sets_are_sampled"];
@@ -102,26 +88,14 @@ pub(super) fn aggregate_classes(classes: LogicalPlan) -> Result<LogicalPlan> {
         .build()
 }
 
-/// The figures of a table of class and individual: one row of floats.
-pub(super) fn aggregate_individuals(members: LogicalPlan) -> Result<LogicalPlan> {
-    let individuals = LogicalPlanBuilder::from(members)
-        .aggregate(
-            vec![col(INDIVIDUAL)],
-            vec![
-                count(lit(1)).alias("__records"),
-                min(col(CLASS)).alias("__first"),
-                max(col(CLASS)).alias("__last"),
-            ],
-        )?
-        .build()?;
-    aggregated(individuals, of_individuals()?)
-}
-
-fn aggregated(plan: LogicalPlan, figures: Vec<(&str, Expr)>) -> Result<LogicalPlan> {
-    let floats = floats(&figures);
-    let figures = figures.into_iter().map(|(name, expr)| expr.alias(name));
-    LogicalPlanBuilder::from(plan)
-        .aggregate(Vec::<Expr>::new(), figures)?
+/// The figures of gathered individuals: one row of floats.
+pub(super) fn aggregate_individuals(gathered: LogicalPlan) -> Result<LogicalPlan> {
+    let sums = OF_INDIVIDUALS.map(|(name, column)| sum(col(column)).alias(name));
+    // Of an empty table there are none.
+    let floats = OF_INDIVIDUALS
+        .map(|(name, _)| coalesce(vec![cast(col(name), DataType::Float64), lit(0.0)]).alias(name));
+    LogicalPlanBuilder::from(gathered)
+        .aggregate(Vec::<Expr>::new(), sums)?
         .project(floats)?
         .build()
 }

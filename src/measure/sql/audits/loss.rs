@@ -8,22 +8,24 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::{count, max, min, sum};
+use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, lit, try_cast,
+    Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, lit, try_cast, when,
 };
 
 use super::audit::PUBLISHED;
 use super::roles::{CLASS, INDIVIDUAL, find};
-use super::{class_tuple, classes};
+use super::{class_tuple, classes, different_values};
 use crate::call::arguments::{Argument, ArgumentKind, Arguments, Function};
 use crate::call::source::hierarchy::{plan_levels, plan_rows};
 use crate::call::value::ArgumentValue;
 use crate::measure::cells::is_generalized;
 use crate::measure::{
-    LossCall, LossColumn, LossLevels, LossSpec, Report, inside_name, loss_schema,
+    GatherSpec, LossCall, LossColumn, LossLevels, LossSpec, Report, inside_name, loss_schema,
+    plain_type,
 };
-use crate::pipeline::{LossNode, report};
+use crate::pipeline::{LossNode, gather, report};
 use crate::system::{BUCKET, BUCKETIZED, INDIVIDUAL as PSEUDONYM};
 use crate::table::coding::Levels;
 
@@ -92,7 +94,7 @@ fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
         function: given.function().to_owned(),
         columns: vec![],
     };
-    let (mut learned, mut levels) = (vec![], vec![]);
+    let (mut domains_of, mut levels) = (vec![], vec![]);
     let mut measured = tables.qi.clone();
     for name in tables.qi.iter().chain(&tables.sensitive) {
         let hierarchy = hierarchies.iter().find(|(column, _)| column == name);
@@ -121,7 +123,7 @@ fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
         let categorical =
             named || is_list(to) || Some(name) == tables.sensitive.as_ref() || !is_line(from);
         let stated = domains.iter().find(|(column, _)| column == name);
-        learned.push(match stated {
+        domains_of.extend(match stated {
             Some((_, values)) => stated_domain(given, name, values, from, categorical)?,
             None if published_only => tables.shown(name, from)?,
             None => tables.domain(name, from, categorical)?,
@@ -172,12 +174,13 @@ fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
         buckets: tables.buckets.is_some(),
     };
     let mut inputs = vec![tables.published_columns(&call.columns)?];
-    inputs.extend(learned);
+    inputs.push(tables.domains(domains_of, published_only)?);
     inputs.extend(levels);
-    let mut figures = LogicalPlanBuilder::from(sums(spec, inputs)?)
-        .cross_join(tables.sizes(Side::Original)?)?
-        .cross_join(tables.sizes(Side::Published)?)?
-        .cross_join(tables.classes()?)?;
+    let mut figures =
+        LogicalPlanBuilder::from(sums(spec, inputs)?).cross_join(tables.classes()?)?;
+    if !published_only {
+        figures = figures.cross_join(tables.sizes()?)?;
+    }
     if let Some(buckets) = &tables.buckets {
         figures = figures.cross_join(tables.inside(buckets)?)?;
     }
@@ -314,82 +317,105 @@ impl LossTables {
         }
     }
 
+    /// The domains of all columns in one row, learned from one of the tables.
+    fn domains(&self, domains: Vec<Domain>, published_only: bool) -> Result<LogicalPlan> {
+        let side = match published_only {
+            true => Side::Published,
+            false => Side::Original,
+        };
+        let (mut learned, mut row) = (vec![], vec![]);
+        for (at, domain) in domains.into_iter().enumerate() {
+            let name = format!("__domain_{at}");
+            row.push(match domain {
+                Domain::Learned(aggregate) => {
+                    learned.push(aggregate.alias(&name));
+                    col(&name)
+                }
+                Domain::Stated(value) => value.alias(&name),
+            });
+        }
+        let domains = match learned.is_empty() {
+            true => LogicalPlanBuilder::empty(true),
+            false => self.table(side).aggregate(Vec::<Expr>::new(), learned)?,
+        };
+        domains.project(row)?.build()
+    }
+
     /// The different values of a column of the original table, or the smallest and the largest one.
-    fn domain(&self, name: &str, data_type: &DataType, categorical: bool) -> Result<LogicalPlan> {
-        let value = self.column(Side::Original, name)?.alias("__value");
-        let values = self
-            .table(Side::Original)
-            .project(vec![value])?
-            .filter(col("__value").is_not_null())?;
+    fn domain(&self, name: &str, data_type: &DataType, categorical: bool) -> Result<Vec<Domain>> {
+        let value = self.column(Side::Original, name)?;
         if categorical {
-            return values.distinct()?.build();
+            return Ok(vec![Domain::Learned(different_values().call(vec![value]))]);
         }
         // NaN is a missing value.
-        let values = if data_type.is_floating() {
+        let value = if data_type.is_floating() {
             let (least, most) = (lit(f64::NEG_INFINITY), lit(f64::INFINITY));
-            values.filter(col("__value").between(least, most))?
+            when(value.clone().between(least, most), value).end()?
         } else {
-            values
+            value
         };
-        let ends = vec![
-            min(col("__value")).alias("__lo"),
-            max(col("__value")).alias("__hi"),
-        ];
-        values.aggregate(Vec::<Expr>::new(), ends)?.build()
+        Ok(vec![
+            Domain::Learned(min(value.clone())),
+            Domain::Learned(max(value)),
+        ])
     }
 
     /// The different published cells of a column, beside nothing of the type that its values have in the original table.
-    fn shown(&self, name: &str, data_type: &DataType) -> Result<LogicalPlan> {
-        let cell = self.column(Side::Published, name)?.alias("__cell");
-        let cells = self.table(Side::Published).project(vec![cell])?;
-        let nothing = cast(lit(ScalarValue::Null), data_type.clone()).alias("__value");
-        cells
-            .distinct()?
-            .project(vec![col("__cell"), nothing])?
-            .build()
+    fn shown(&self, name: &str, data_type: &DataType) -> Result<Vec<Domain>> {
+        let cell = self.column(Side::Published, name)?;
+        let nothing = cast(lit(ScalarValue::Null), plain_type(data_type));
+        Ok(vec![
+            Domain::Learned(different_values().call(vec![cell])),
+            Domain::Stated(nothing),
+        ])
     }
 
-    /// Records and individuals of a table: records are different pairs of individual and sensitive value.
-    fn sizes(&self, side: Side) -> Result<LogicalPlan> {
-        let prefix = match side {
-            Side::Original => "original",
-            Side::Published => "published",
-        };
-        let (records, individuals) = (format!("{prefix}_records"), format!("{prefix}_individuals"));
-        let Some(id) = self.id(side) else {
-            let all = count(lit(1)).alias("__records");
-            let float = |name: &str| cast(col("__records"), DataType::Float64).alias(name);
-            return self
-                .table(side)
-                .aggregate(Vec::<Expr>::new(), vec![all])?
-                .project(vec![float(&records), float(&individuals)])?
-                .build();
+    /// The individuals of a table, with their classes if they are given.
+    fn gathered(&self, side: Side, id: Expr, class: Option<Expr>) -> Result<LogicalPlan> {
+        let spec = GatherSpec {
+            function: self.function.to_owned(),
+            classes: class.is_some(),
+            sensitive: usize::from(self.sensitive.is_some()),
         };
         let mut columns = vec![id.alias(INDIVIDUAL)];
-        let mut pairs = self.table(side);
+        columns.extend(class.map(|class| class.alias(CLASS)));
         if let Some(sensitive) = &self.sensitive {
             columns.push(self.column(side, sensitive)?.alias("__value"));
-            pairs = pairs.project(columns)?.distinct()?;
-        } else {
-            pairs = pairs.project(columns)?;
         }
-        let float = |from: &str, name: &str| cast(col(from), DataType::Float64).alias(name);
-        pairs
-            .aggregate(
-                vec![col(INDIVIDUAL)],
-                vec![count(lit(1)).alias("__records")],
-            )?
-            .aggregate(
+        gather(spec, self.table(side).project(columns)?.build()?)
+    }
+
+    /// What counts as a record: a pair of individual and sensitive value, if these are named.
+    fn records(&self) -> Expr {
+        match self.sensitive {
+            Some(_) => col("values"),
+            None => col("records"),
+        }
+    }
+
+    /// Records and individuals of the original table.
+    fn sizes(&self) -> Result<LogicalPlan> {
+        let (individuals, records) = ("original_individuals", "original_records");
+        let sizes = match self.id(Side::Original) {
+            Some(id) => LogicalPlanBuilder::from(self.gathered(Side::Original, id, None)?)
+                .aggregate(
+                    Vec::<Expr>::new(),
+                    vec![
+                        sum(col("individuals")).alias(individuals),
+                        sum(self.records()).alias(records),
+                    ],
+                )?,
+            None => self.table(Side::Original).aggregate(
                 Vec::<Expr>::new(),
                 vec![
-                    sum(col("__records")).alias("__records"),
-                    count(lit(1)).alias("__individuals"),
+                    count(lit(1)).alias(individuals),
+                    count(lit(1)).alias(records),
                 ],
-            )?
-            .project(vec![
-                float("__records", &records),
-                float("__individuals", &individuals),
-            ])?
+            )?,
+        };
+        let float = |name: &str| cast(col(name), DataType::Float64).alias(name);
+        sizes
+            .project(vec![float(individuals), float(records)])?
             .build()
     }
 
@@ -443,7 +469,8 @@ impl LossTables {
             .build()
     }
 
-    /// How many classes there are, the least of them, and the sum of their squared sizes, in individuals.
+    /// Records and individuals of the published table; how many classes there are, the least of them, and the sum of their
+    /// squared sizes, in individuals.
     fn classes(&self) -> Result<LogicalPlan> {
         let qi = self
             .qi
@@ -453,35 +480,61 @@ impl LossTables {
         // That a value is in a bucket is visible, too.
         let buckets = self.buckets.iter().flatten().flatten();
         shown.extend(buckets.map(|bid| Expr::Column(bid.clone()).is_not_null()));
-        let class = ScalarFunction::new_udf(class_tuple(), shown);
-        let mut columns = vec![Expr::ScalarFunction(class).alias(CLASS)];
-        let mut members = self.table(Side::Published);
-        if let Some(id) = self.id(Side::Published) {
-            columns.push(id.alias(INDIVIDUAL));
-            members = members.project(columns)?.distinct()?;
-        } else {
-            members = members.project(columns)?;
-        }
+        let class = Expr::ScalarFunction(ScalarFunction::new_udf(class_tuple(), shown));
+        let size = || count(lit(1)).alias("__size");
+        let classes = match self.id(Side::Published) {
+            Some(id) => {
+                LogicalPlanBuilder::from(self.gathered(Side::Published, id, Some(class))?)
+                    .aggregate(
+                        vec![col("class")],
+                        vec![
+                            size(),
+                            sum(col("individuals")).alias("__individuals"),
+                            sum(self.records()).alias("__records"),
+                        ],
+                    )?
+            }
+            None => self
+                .table(Side::Published)
+                .project(vec![class.alias(CLASS)])?
+                .aggregate(vec![col(CLASS)], vec![size()])?
+                .project(vec![
+                    col("__size"),
+                    col("__size").alias("__individuals"),
+                    col("__size").alias("__records"),
+                ])?,
+        };
         let float = |name: &str| cast(col(name), DataType::Float64).alias(name);
         let square =
             cast(col("__size"), DataType::Float64) * cast(col("__size"), DataType::Float64);
-        members
-            .aggregate(vec![col(CLASS)], vec![count(lit(1)).alias("__size")])?
+        classes
             .aggregate(
                 Vec::<Expr>::new(),
                 vec![
                     count(lit(1)).alias("classes"),
                     min(col("__size")).alias("smallest_class"),
                     sum(square).alias("squares"),
+                    sum(col("__individuals")).alias("published_individuals"),
+                    sum(col("__records")).alias("published_records"),
                 ],
             )?
             .project(vec![
                 float("classes"),
                 float("smallest_class"),
                 float("squares"),
+                float("published_individuals"),
+                float("published_records"),
             ])?
             .build()
     }
+}
+
+/// A part of a domain.
+enum Domain {
+    /// An aggregate of a table.
+    Learned(Expr),
+    /// A constant.
+    Stated(Expr),
 }
 
 /// The bucket ids of columns, if any column of the table has buckets.
@@ -554,14 +607,14 @@ fn stated_domain(
     values: &[String],
     data_type: &DataType,
     categorical: bool,
-) -> Result<LogicalPlan> {
-    let value = |text: &String| cast(lit(text.as_str()), data_type.clone());
+) -> Result<Vec<Domain>> {
+    let value = |text: &String| cast(lit(text.as_str()), plain_type(data_type));
     if categorical {
-        let rows = values.iter().map(|text| vec![value(text)]).collect();
-        return LogicalPlanBuilder::values(rows)?.build();
+        let values = make_array(values.iter().map(value).collect());
+        return Ok(vec![Domain::Stated(values)]);
     }
     match values {
-        [lo, hi] => LogicalPlanBuilder::values(vec![vec![value(lo), value(hi)]])?.build(),
+        [lo, hi] => Ok(vec![Domain::Stated(value(lo)), Domain::Stated(value(hi))]),
         _ => Err(given.refuse(
             "domain",
             format!(

@@ -8,6 +8,7 @@
 mod audit;
 mod class_key;
 mod classes;
+mod different;
 mod figures;
 mod loss;
 mod original;
@@ -19,6 +20,7 @@ mod unique;
 use crate::call::arguments::Function;
 
 pub(crate) use class_key::{class_key, class_tuple, value_hash};
+pub(crate) use different::different_values;
 pub(crate) use unique::unique_sets;
 
 /// All of them.

@@ -2,7 +2,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, Result};
-use datafusion::functions_aggregate::expr_fn::{bit_xor, count, min, sum};
+use datafusion::functions_aggregate::expr_fn::{bit_xor, count, first_value, min, sum};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     Expr, JoinType, LogicalPlan, LogicalPlanBuilder, cast, col, ident, lit, when,
@@ -11,6 +11,8 @@ use datafusion::logical_expr::{
 use super::roles::{CLASS, INDIVIDUAL, Roles, SENSITIVE, find, qi_name};
 use super::{class_tuple, value_hash};
 use crate::call::arguments::Arguments;
+use crate::measure::{COUNTS, CompareSpec};
+use crate::pipeline::compare;
 
 /// The original table beside the published one.
 struct Original<'a> {
@@ -23,8 +25,8 @@ struct Original<'a> {
 
 /// The figures of a comparison with the original table, in one row of floats.
 ///
-/// Where both tables have the same ids, every individual is compared with itself. Otherwise ids are pseudonyms, and what
-/// can be compared is who has the same fingerprint and fits.
+/// Where both tables have the same ids, every individual is compared with itself, and the published individuals are counted
+/// on the way. Otherwise ids are pseudonyms, and what can be compared is who has the same fingerprint and fits.
 pub(super) fn figures(
     given: &mut Arguments,
     roles: &Roles,
@@ -61,18 +63,13 @@ pub(super) fn figures(
         sensitive: (sensitive, sensitive_type.clone()),
         table: table.clone(),
     };
-    let figures = LogicalPlanBuilder::from(original.covers(same_ids)?);
-    let figures = figures.cross_join(original.values()?)?;
-    let figures = figures.cross_join(original.sizes()?)?;
-    if !same_ids {
-        return figures.build();
+    if same_ids {
+        return original.comparison();
     }
-    let mut figures = figures;
-    for side in [Side::Published, Side::Original] {
-        figures = figures.cross_join(original.individuals_only_in(side)?)?;
-        figures = figures.cross_join(original.records_only_in(side)?)?;
-    }
-    figures.build()
+    LogicalPlanBuilder::from(original.covers()?)
+        .cross_join(original.values()?)?
+        .cross_join(original.sizes()?)?
+        .build()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -131,10 +128,48 @@ impl Original<'_> {
         })
     }
 
+    /// Every individual compared with itself.
+    fn comparison(&self) -> Result<LogicalPlan> {
+        let (sensitive, sensitive_type) = self.sensitive.clone();
+        let mut columns: Vec<Expr> = self.id.clone().map(Expr::Column).into_iter().collect();
+        columns.extend(self.values_of_qi()?);
+        columns.push(Expr::Column(sensitive).alias(SENSITIVE));
+        let original = LogicalPlanBuilder::from(self.table.clone())
+            .project(columns)?
+            .build()?;
+        let (columns, hierarchies) = self.roles.compared(original.schema())?;
+        let spec = CompareSpec {
+            function: self.function.to_owned(),
+            columns,
+            sensitive: 1,
+        };
+        let published = self.roles.shown(&sensitive_type)?;
+        let counts = compare(spec, published, original, hierarchies)?;
+        let figures = [
+            ("published_individuals", "individuals"),
+            ("published_records_without_id", "records_without_id"),
+        ];
+        let named = COUNTS.map(|count| {
+            let figure = figures.iter().find(|(from, _)| *from == count);
+            float(count, figure.map_or(count, |(_, to)| to))
+        });
+        LogicalPlanBuilder::from(counts).project(named)?.build()
+    }
+
+    /// The quasi-identifiers of the original.
+    fn values_of_qi(&self) -> Result<Vec<Expr>> {
+        let column = |name: &String| {
+            let (column, _) = find(self.function, "original", name, self.table.schema())?;
+            Ok(Expr::Column(column).alias(qi_name(name)))
+        };
+        self.roles.qi.iter().map(column).collect()
+    }
+
     /// Who is published without anybody in the original to stand for.
-    fn covers(&self, same_ids: bool) -> Result<LogicalPlan> {
-        let people = self.individuals(same_ids)?;
-        let covers = self.roles.covers(people, self.classes(same_ids)?, true)?;
+    fn covers(&self) -> Result<LogicalPlan> {
+        let covers = self
+            .roles
+            .covers(self.individuals()?, self.classes()?, true)?;
         let missing = col("individuals") - col("covered");
         let missing = when(missing.clone().gt(lit(0i64)), missing).otherwise(lit(0i64))?;
         LogicalPlanBuilder::from(covers)
@@ -153,13 +188,8 @@ impl Original<'_> {
 
     /// Every original individual: its values, its key, and 1. Where its records disagree, the published value covers all
     /// of theirs, so also the smallest.
-    fn individuals(&self, same_ids: bool) -> Result<LogicalPlan> {
-        let schema = self.table.schema();
-        let mut columns = vec![];
-        for name in &self.roles.qi {
-            let (column, _) = find(self.function, "original", name, schema)?;
-            columns.push(Expr::Column(column).alias(qi_name(name)));
-        }
+    fn individuals(&self) -> Result<LogicalPlan> {
+        let mut columns = self.values_of_qi()?;
         columns.push(Expr::Column(self.sensitive.0.clone()).alias(SENSITIVE));
         columns.extend(self.id.clone().map(|id| Expr::Column(id).alias(INDIVIDUAL)));
         let records = self.named(LogicalPlanBuilder::from(self.table.clone()).project(columns)?)?;
@@ -170,13 +200,21 @@ impl Original<'_> {
             kept.push(lit(1i64).alias("__weight"));
             return records.project(kept)?.build();
         }
-        let least = || names().map(|name| min(ident(&name)).alias(name));
-        let key = if same_ids {
-            hash(vec![col(INDIVIDUAL)])
-        } else {
-            col("__fingerprint")
+        let schema = records.schema().clone();
+        let least = || {
+            names().map(|name| {
+                let field = schema.field_with_unqualified_name(&name);
+                // In groups, the engine's min of infinity alone is the largest finite number.
+                let floating = field.is_ok_and(|field| field.data_type().is_floating());
+                let column = ident(&name);
+                let least = match floating {
+                    true => first_value(column.clone(), vec![column.sort(true, false)]),
+                    false => min(column),
+                };
+                least.alias(name)
+            })
         };
-        kept.push(key.alias("__key"));
+        kept.push(col("__fingerprint").alias("__key"));
         kept.push(lit(1i64).alias("__weight"));
         let fingerprint = bit_xor(hash(vec![col(SENSITIVE)])).alias("__fingerprint");
         records
@@ -187,18 +225,14 @@ impl Original<'_> {
     }
 
     /// Every class with its values, and how many of its individuals have each key.
-    fn classes(&self, same_ids: bool) -> Result<LogicalPlan> {
+    fn classes(&self) -> Result<LogicalPlan> {
         let records = LogicalPlanBuilder::from(self.roles.records()?);
         let mut columns = vec![col(CLASS)];
         let keys = if let Some(id) = &self.id {
             let (_, wanted) = find(self.function, "id", &id.name, self.table.schema())?;
             columns.push(self.typed(&records, INDIVIDUAL, wanted, false)?);
             columns.push(self.typed(&records, SENSITIVE, &self.sensitive.1, true)?);
-            let key = if same_ids {
-                min(hash(vec![col(INDIVIDUAL)]))
-            } else {
-                bit_xor(hash(vec![col(SENSITIVE)]))
-            };
+            let key = bit_xor(hash(vec![col(SENSITIVE)]));
             records
                 .project(columns)?
                 .distinct()?
@@ -285,70 +319,6 @@ impl Original<'_> {
             .project(vec![float("__nameless", "original_records_without_id")])?
             .build()?;
         people.cross_join(nameless)?.build()
-    }
-
-    /// Individuals that one of the tables does not have.
-    fn individuals_only_in(&self, side: Side) -> Result<LogicalPlan> {
-        let (name, other) = match side {
-            Side::Published => ("individuals_only_published", Side::Original),
-            Side::Original => ("individuals_not_published", Side::Published),
-        };
-        let ids = |side: Side, name: &str| -> Result<LogicalPlanBuilder> {
-            self.named(self.records(side)?)?
-                .project(vec![tuple(vec![col(INDIVIDUAL)]).alias(name)])?
-                .distinct()
-        };
-        let keys = (vec!["__here"], vec!["__there"]);
-        ids(side, "__here")?
-            .join(
-                ids(other, "__there")?.build()?,
-                JoinType::LeftAnti,
-                keys,
-                None,
-            )?
-            .aggregate(Vec::<Expr>::new(), vec![count(lit(1)).alias("__only")])?
-            .project(vec![float("__only", name)])?
-            .build()
-    }
-
-    /// Records of published individuals that one of the tables does not have.
-    fn records_only_in(&self, side: Side) -> Result<LogicalPlan> {
-        let pair = |name: &str| tuple(vec![col(INDIVIDUAL), col(SENSITIVE)]).alias(name);
-        let name = match side {
-            Side::Published => "records_only_published",
-            Side::Original => "records_not_published",
-        };
-        let other = match side {
-            Side::Published => Side::Original,
-            Side::Original => Side::Published,
-        };
-        let mut here = self.pairs(side)?;
-        if side == Side::Original {
-            // Of individuals that are published: others were dropped.
-            let published = self
-                .records(Side::Published)?
-                .project(vec![tuple(vec![col(INDIVIDUAL)]).alias("__someone")])?
-                .build()?;
-            here = here
-                .project(vec![
-                    col(INDIVIDUAL),
-                    col(SENSITIVE),
-                    tuple(vec![col(INDIVIDUAL)]).alias("__who"),
-                ])?
-                .join(
-                    published,
-                    JoinType::LeftSemi,
-                    (vec!["__who"], vec!["__someone"]),
-                    None,
-                )?;
-        }
-        let there = self.pairs(other)?.project(vec![pair("__there")])?.build()?;
-        let keys = (vec!["__here"], vec!["__there"]);
-        here.project(vec![pair("__here")])?
-            .join(there, JoinType::LeftAnti, keys, None)?
-            .aggregate(Vec::<Expr>::new(), vec![count(lit(1)).alias("__only")])?
-            .project(vec![float("__only", name)])?
-            .build()
     }
 }
 

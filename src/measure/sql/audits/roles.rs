@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema, Result};
+use datafusion::common::{Column, DFSchema, Result, internal_err};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Case, ScalarFunction};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
@@ -12,8 +12,8 @@ use super::class_tuple;
 use crate::call::arguments::Arguments;
 use crate::call::source::hierarchy::plan_rows;
 use crate::error;
-use crate::measure::{CoverColumn, CoverSpec};
-use crate::pipeline::CoverNode;
+use crate::measure::{CoverColumn, CoverSpec, GatherSpec, plain_type};
+use crate::pipeline::{CoverNode, gather};
 use crate::system::{BUCKETIZED, check_levels};
 use crate::table::coding::Levels;
 use crate::table::{Categories, Taxonomy};
@@ -221,6 +221,17 @@ impl Roles {
         self.project(columns.collect())
     }
 
+    /// The individuals, one by one, with their classes.
+    pub fn gathered(&self) -> Result<LogicalPlan> {
+        let spec = GatherSpec {
+            function: self.function.to_owned(),
+            classes: true,
+            sensitive: 0,
+        };
+        let columns = self.individual().into_iter().chain([self.class()?]);
+        gather(spec, self.project(columns.collect())?)
+    }
+
     /// Who of another table fits into which class. With a key beside the values of both, only where keys are equal.
     pub fn covers(
         &self,
@@ -228,28 +239,56 @@ impl Roles {
         classes: LogicalPlan,
         keyed: bool,
     ) -> Result<LogicalPlan> {
-        let mut spec = CoverSpec {
+        let (columns, hierarchies) = self.compared(people.schema())?;
+        let spec = CoverSpec {
             function: self.function.to_owned(),
-            columns: vec![],
+            columns,
             keyed,
         };
-        let mut hierarchies = vec![];
+        let inputs = [people, classes].into_iter().chain(hierarchies);
+        CoverNode::plan(spec, inputs.collect())
+    }
+
+    /// The quasi-identifiers as columns that are compared with those of another table, and the hierarchies of those that are
+    /// labels.
+    pub fn compared(&self, people: &DFSchema) -> Result<(Vec<CoverColumn>, Vec<LogicalPlan>)> {
+        let (mut columns, mut hierarchies) = (vec![], vec![]);
         for name in &self.qi {
             let mut labels = false;
             if let Some((_, levels)) = self.hierarchies.iter().find(|(column, _)| column == name) {
                 // Labels of built-in hierarchies say themselves what they stand for.
                 let column = qi_name(name);
-                check_levels(self.function, "hierarchy", &column, people.schema(), levels)?;
+                check_levels(self.function, "hierarchy", &column, people, levels)?;
                 hierarchies.extend(levels.tree().map(|tree| plan_rows(tree)).transpose()?);
                 labels = levels.tree().is_some();
             }
-            spec.columns.push(CoverColumn {
+            columns.push(CoverColumn {
                 name: name.clone(),
                 labels,
             });
         }
-        let inputs = [people, classes].into_iter().chain(hierarchies);
-        CoverNode::plan(spec, inputs.collect())
+        Ok((columns, hierarchies))
+    }
+
+    /// Individual, quasi-identifiers and sensitive value of each record, the last as a value of the given type.
+    pub fn shown(&self, sensitive: &DataType) -> Result<LogicalPlan> {
+        let schema = self.table.schema();
+        let Some((id, _)) = self.id.clone() else {
+            return internal_err!("{} compares individuals by their ids", self.function);
+        };
+        let mut columns = vec![Expr::Column(id).alias(INDIVIDUAL)];
+        for name in &self.qi {
+            let (column, _) = find(self.function, "qi", name, schema)?;
+            columns.push(Expr::Column(column).alias(qi_name(name)));
+        }
+        let value = Expr::Column(self.sensitive.clone());
+        let wanted = plain_type(sensitive);
+        let value = match plain_type(&self.sensitive_type) == wanted {
+            true => value,
+            false => cast(value, wanted),
+        };
+        columns.push(value.alias(SENSITIVE));
+        self.project(columns)
     }
 
     /// Every sensitive value with its number of records and, where there are some, its category.
@@ -316,16 +355,11 @@ fn category(categories: &Categories, value: &Expr) -> Expr {
 
 /// A column without dictionaries and views: shuffles and sorts would carry, and count, all their buffers with every row.
 fn plain(column: Column, data_type: &DataType) -> Expr {
-    let wanted = match data_type {
-        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
-        DataType::BinaryView | DataType::LargeBinary => DataType::Binary,
-        DataType::Dictionary(_, value) => match value.as_ref() {
-            DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
-            other => other.clone(),
-        },
-        _ => return Expr::Column(column),
-    };
-    cast(Expr::Column(column), wanted)
+    let wanted = plain_type(data_type);
+    match wanted == *data_type {
+        true => Expr::Column(column),
+        false => cast(Expr::Column(column), wanted),
+    }
 }
 
 /// The column of that name.
