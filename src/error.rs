@@ -47,6 +47,7 @@ const OURS: &[&str] = &[
     "estimate_count",
     "estimate_counts",
     "estimate_sum",
+    "estimated",
     "hierarchy",
     "information_loss",
     "input",

@@ -32,12 +32,11 @@ mod system;
 mod table;
 
 pub use call::{
-    ARGUMENTS, AnonymizeRelationPlanner, AnonymizeTableFunction, ArgumentEntry, AuditTableFunction,
-    arguments_of, enable_url_table, read_files, sample_patients,
+    AnonymizeRelationPlanner, AnonymizeTableFunction, Argument, ArgumentKind, ArgumentValue,
+    DefaultValue, Function, TABLE_FUNCTIONS, call, enable_url_table, read_files, sample_patients,
 };
 pub use engine::{OrderExec, limit_memory};
 pub use error::without_values;
-pub use measure::sql::audits::{AUDITS, AuditArgument, AuditEntry, RelationEntry};
 pub use measure::{
     AuditCall, ClassesSpec, CollapseSpec, CompareSpec, CoverColumn, CoverSpec, GatherSpec,
     LossCall, LossColumn, LossLevels, LossSpec, Report, Versus,

@@ -11,16 +11,15 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionContext;
 
 use crate::call::{
-    AnonymizeRelationPlanner, AnonymizeTableFunction, AuditTableFunction, CATEGORIES_FUNCTION,
-    CategoriesFunction, HIERARCHY, HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION,
-    InputFunction, RELEASE, ReleaseFunction, register_expressions,
+    AnonymizeRelationPlanner, AnonymizeTableFunction, CATEGORIES_FUNCTION, CategoriesFunction,
+    HIERARCHY_FUNCTION, HierarchyFunction, INPUT_FUNCTION, InputFunction, RELEASE_FUNCTION,
+    ReleaseFunction, TABLE_FUNCTIONS, register_expressions,
 };
+use crate::measure::sql::EstimateCounts;
 use crate::measure::sql::audits::{
-    AUDITS, class_key, class_tuple, different_values, unique_sets, value_hash,
+    class_key, class_tuple, different_values, unique_sets, value_hash,
 };
-use crate::measure::sql::{EstimateCounts, MEASURES, MeasureTableFunction};
 use crate::planner::{AnonymizeQueryPlanner, OrderInMemory, SpreadInput};
-use crate::system::FUNCTIONS;
 
 /// Adds everything of this crate to a context.
 ///
@@ -83,31 +82,18 @@ fn add_functions(state: &mut SessionState) -> Result<()> {
     state.register_relation_planner(Arc::new(AnonymizeRelationPlanner))?;
     state.register_udtf(INPUT_FUNCTION, Arc::new(InputFunction));
     state.register_udtf(CATEGORIES_FUNCTION, Arc::new(CategoriesFunction));
-    state.register_udtf(RELEASE, Arc::new(ReleaseFunction));
-    for name in [HIERARCHY_FUNCTION, HIERARCHY] {
-        state.register_udtf(name, Arc::new(HierarchyFunction));
-    }
+    state.register_udtf(HIERARCHY_FUNCTION, Arc::new(HierarchyFunction));
+    state.register_udtf(RELEASE_FUNCTION, Arc::new(ReleaseFunction));
     register_expressions(state)?;
-    for function in FUNCTIONS {
-        state.register_udtf(
-            function.name,
-            Arc::new(AnonymizeTableFunction::new(function.name)),
-        );
-    }
-    for audit in AUDITS {
-        state.register_udtf(audit.name, Arc::new(AuditTableFunction::new(audit)));
+    for function in TABLE_FUNCTIONS.iter() {
+        let table_function = AnonymizeTableFunction::new(function.name);
+        state.register_udtf(function.name, Arc::new(table_function));
     }
     for function in [class_tuple(), class_key(), value_hash()] {
         state.register_udf(function)?;
     }
     for function in [unique_sets(), different_values()] {
         state.register_udaf(function)?;
-    }
-    for function in MEASURES {
-        state.register_udtf(
-            function.name,
-            Arc::new(MeasureTableFunction::new(function.name)),
-        );
     }
     Ok(())
 }

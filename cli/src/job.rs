@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::TableReference;
 use datafusion::datasource::listing::ListingTableUrl;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{DataFrame, SessionContext};
 use datafusion_anonymize::publish::{
     Ledger, OnOverlap, Publish, ReportFormat, RequiredLevel, real_path, table_with,
 };
-use datafusion_anonymize::{FUNCTIONS, read_files};
+use datafusion_anonymize::{FUNCTIONS, call, read_files};
 use datafusion_cli::pool_type::PoolType;
 use toml::{Table, Value};
 
@@ -24,7 +24,7 @@ use crate::secrets;
 use crate::session::Limits;
 use crate::written::Written;
 use keys::{Keys, nearest};
-pub use value::{sql, toml_text};
+pub use value::{argument, toml_text};
 
 /// What a job says.
 #[derive(Debug)]
@@ -234,14 +234,34 @@ impl Job {
         tables.into_iter().map(query).collect()
     }
 
-    /// The call of the function over a relation, as SQL.
-    pub fn call(&self, relation: &str, arguments: &Table) -> Result<String, Failure> {
-        let mut call = format!("SELECT * FROM {}({relation}", identifier(&self.function));
-        for (name, value) in arguments {
-            let value = sql(value).map_err(|e| format!("publish.{name} {e}"))?;
-            call += &format!(", {} => {value}", identifier(name));
-        }
-        Ok(call + ")")
+    /// The records to anonymize.
+    pub async fn input(&self, context: &SessionContext) -> Result<DataFrame, Failure> {
+        // In parentheses, so that nothing but a query is run.
+        let query = format!("SELECT * FROM ({})", self.query());
+        Ok(context.sql(&query).await?)
+    }
+
+    /// The call of the function over a relation.
+    pub fn call(
+        &self,
+        context: &SessionContext,
+        input: DataFrame,
+        arguments: &Table,
+    ) -> Result<DataFrame, Failure> {
+        let argument = |(name, value): (&'_ String, &Value)| {
+            let value = argument(value).map_err(|e| format!("publish.{name} {e}"))?;
+            Ok((name.clone(), value))
+        };
+        let arguments = arguments.iter().map(argument);
+        let arguments = arguments.collect::<Result<Vec<_>, String>>()?;
+        let arguments = arguments.iter();
+        let arguments = arguments.map(|(name, value)| (name.as_str(), value.clone()));
+        Ok(call(
+            context,
+            &self.function,
+            [("input", input)],
+            arguments,
+        )?)
     }
 
     /// Where and how to publish.
@@ -525,17 +545,25 @@ mod tests {
         read(text, settings).unwrap_err().to_string()
     }
 
-    #[test]
-    fn a_job_becomes_a_call() {
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_job_becomes_a_call() {
         let job = read(JOB, &["publish.l=5", "publish.domain={ age = [0, 120] }"]).unwrap();
-        let call = job
-            .call(&format!("({})", job.query()), &job.arguments)
-            .unwrap();
-        assert_eq!(
-            call,
-            "SELECT * FROM \"anonymize_eir\"((SELECT * FROM \"visits\"), \"domain\" => {\"age\": [0, 120]}, \
-             \"id\" => 'patient', \"l\" => 5, \"qi\" => ['age', 'sex'], \"sensitive\" => 'disease')"
-        );
+        let context = SessionContext::new();
+        datafusion_anonymize::register_all(&context).unwrap();
+        let visits = "CREATE TABLE visits AS SELECT patient_id AS patient, birth_month AS age, sex, diagnosis AS disease \
+                      FROM sample_patients(60)";
+        context.sql(visits).await.unwrap().collect().await.unwrap();
+        let input = job.input(&context).await.unwrap();
+        let frame = job.call(&context, input, &job.arguments).unwrap();
+        let called = "SELECT * FROM anonymize_eir(visits, id => patient, qi => [age, sex], sensitive => disease, l => 5, \
+                      domain => {age: [0, 120]})";
+        let explained = |frame: DataFrame| {
+            let plan = frame.into_optimized_plan().unwrap();
+            plan.display_indent().to_string()
+        };
+        let expected = explained(context.sql(called).await.unwrap());
+        assert!(expected.contains("EIR 5-diversity"), "{expected}");
+        assert_eq!(explained(frame), expected);
         assert_eq!(job.report.unwrap().file, Path::new("job.report.html"));
     }
 

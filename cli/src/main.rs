@@ -13,6 +13,7 @@ mod ignored;
 mod init;
 mod job;
 mod measure;
+mod options;
 mod output;
 mod plan;
 mod progress;

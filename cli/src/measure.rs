@@ -1,15 +1,17 @@
 //! What `anonymize audit` and `anonymize compare` share: a call, its rows, and the levels they must reach.
 
-use std::fmt::Write as _;
 use std::io::Write;
+use std::marker::PhantomData;
 
+use clap::{ArgMatches, Command, FromArgMatches};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Float64Type;
 use datafusion_anonymize::publish::{Attained, RequiredLevel, judge, visible};
-use datafusion_anonymize::{Phase, Step};
+use datafusion_anonymize::{ArgumentValue, Phase, Step, call};
 use datafusion_cli::pool_type::PoolType;
 
 use crate::Failure;
+use crate::options::Options;
 use crate::output::{Output, end_at_interrupt};
 use crate::progress::Progress;
 use crate::session::{Limits, session};
@@ -37,31 +39,72 @@ pub fn required(text: &str) -> Result<RequiredLevel, String> {
     })
 }
 
-/// Reads `postcode=postcodes.csv`.
-pub fn hierarchy(text: &str) -> Result<(String, String), String> {
-    let (column, file) = text
-        .split_once('=')
-        .ok_or("expected a column and a file, such as postcode=postcodes.csv")?;
-    Ok((column.to_owned(), file.to_owned()))
+/// What sets a command that measures apart.
+pub trait Described {
+    /// One line.
+    const ABOUT: &str;
+    /// What else the help says before the options.
+    const MORE: &str;
+    /// What it says after them.
+    const AFTER_HELP: &str;
+    /// The help of `--require`.
+    const REQUIRE: &str;
+    /// The function and its arguments.
+    const OPTIONS: &Options;
+    /// The column of the function's rows that says what they are about, beside the measure.
+    const GROUP: &str;
 }
 
-/// Reads `age=0,120`.
-pub fn domain(text: &str) -> Result<(String, Vec<String>), String> {
-    let expected = "expected a column and its ends or values, such as age=0,120 or sex=F,M";
-    let (column, values) = text.split_once('=').ok_or(expected)?;
-    let values: Vec<String> = values.split(',').map(|v| v.trim().to_owned()).collect();
-    if column.trim().is_empty() || values.iter().any(String::is_empty) {
-        return Err(expected.into());
+/// A command that calls a function that measures.
+#[derive(Debug)]
+pub struct Measuring<D> {
+    arguments: Vec<(&'static str, ArgumentValue)>,
+    common: Common,
+    described: PhantomData<D>,
+}
+
+/// What all of them take.
+#[derive(Debug, clap::Args)]
+struct Common {
+    #[arg(long, value_name = "MEASURE=LEVEL", value_parser = required)]
+    require: Vec<RequiredLevel>,
+
+    /// Most memory, such as 512m or 10g; what needs more is spilled to disk or refused [default: no limit]
+    #[arg(short, long, value_name = "SIZE", value_parser = crate::sql::size)]
+    memory_limit: Option<u64>,
+
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+impl<D: Described> clap::Args for Measuring<D> {
+    fn augment_args(command: Command) -> Command {
+        let command = Common::augment_args(D::OPTIONS.add_to(command));
+        command
+            .mut_arg("require", |arg| arg.help(D::REQUIRE))
+            .about(D::ABOUT)
+            .long_about(format!("{}\n\n{}", D::ABOUT, D::MORE))
+            .after_long_help(D::AFTER_HELP)
     }
-    Ok((column.trim().to_owned(), values))
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
-/// Reads a share, and leaves it as it is written: shares are compared exactly.
-pub fn share(text: &str) -> Result<String, String> {
-    let decimal = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    match text.parse::<f64>() {
-        Ok(share) if decimal && share > 0.0 && share <= 1.0 => Ok(text.to_owned()),
-        _ => Err("expected a decimal above 0 and at most 1, such as 0.4".into()),
+impl<D: Described> FromArgMatches for Measuring<D> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self {
+            arguments: D::OPTIONS.read(matches),
+            common: Common::from_arg_matches(matches)?,
+            described: PhantomData,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
@@ -76,114 +119,50 @@ pub struct Row {
     note: String,
 }
 
-/// The arguments of a call in SQL.
-#[derive(Debug, Default)]
-pub struct Arguments(String);
-
-impl Arguments {
-    /// A text in quotes.
-    pub fn text(&mut self, name: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            let _ = write!(self.0, ", {name} => {}", quoted(value));
-        }
-    }
-
-    /// A list of texts in quotes.
-    pub fn texts(&mut self, name: &str, values: &[String]) {
-        if !values.is_empty() {
-            let _ = write!(self.0, ", {name} => {}", list(values));
-        }
-    }
-
-    /// Names with a text each.
-    pub fn map(&mut self, name: &str, entries: &[(String, String)]) {
-        if !entries.is_empty() {
-            let entry =
-                |(key, value): &(String, String)| format!("{}: {}", quoted(key), quoted(value));
-            let entries: Vec<_> = entries.iter().map(entry).collect();
-            self.plain(name, Some(format!("MAP {{{}}}", entries.join(", "))));
-        }
-    }
-
-    /// Names with a list of texts each.
-    pub fn lists(&mut self, name: &str, entries: &[(String, Vec<String>)]) {
-        if !entries.is_empty() {
-            let entry = |(key, values): &(String, Vec<String>)| {
-                format!("{}: {}", quoted(key), list(values))
-            };
-            let entries: Vec<_> = entries.iter().map(entry).collect();
-            self.plain(name, Some(format!("MAP {{{}}}", entries.join(", "))));
-        }
-    }
-
-    /// Something that needs no quotes.
-    pub fn plain(&mut self, name: &str, value: Option<impl std::fmt::Display>) {
-        if let Some(value) = value {
-            let _ = write!(self.0, ", {name} => {value}");
-        }
-    }
-}
-
 /// A text as SQL.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A list of texts as SQL.
-pub fn list(texts: &[String]) -> String {
-    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
-    format!("[{}]", texts.join(", "))
-}
-
-/// A call of a function that measures, and how it runs.
-#[derive(Debug)]
-pub struct Call<'a> {
-    pub function: &'a str,
-    pub tables: &'a [&'a str],
-    pub arguments: Arguments,
-    /// The column of the function's rows that says what they are about, beside the measure.
-    pub group: &'a str,
-    pub memory_limit: Option<u64>,
-}
-
-/// Runs a call, prints its rows, and fails if a level is missed.
-pub async fn run(call: Call<'_>, format: Format, levels: &[RequiredLevel]) -> Result<(), Failure> {
-    end_at_interrupt()?;
-    let group = call.group;
-    let (context, _) = session(&Limits {
-        batch_size: None,
-        memory_bytes: call.memory_limit.map(usize::try_from).transpose()?,
-        pool: PoolType::Fair,
-        disk_bytes: None,
-        sql_from_stdin: false,
-        shows_values: false,
-    })
-    .await?;
-    let tables: Vec<_> = call.tables.iter().map(|table| quoted(table)).collect();
-    let sql = format!(
-        "SELECT \"{group}\", measure, value, better, note FROM {}({}{})",
-        call.function,
-        tables.join(", "),
-        call.arguments.0
-    );
-    let comparing = Step {
-        phase: Phase::Comparing,
-        done: 0,
-        of: None,
-    };
-    let progress = Progress::of("comparing", move || vec![comparing]);
-    let batches = context.sql(&sql).await?.collect().await?;
-    drop(progress);
-    let rows = rows(&batches);
-    match format {
-        Format::Table => print_table(&rows)?,
-        Format::Json => print_json(group, &rows)?,
-    }
-    let missed = missed(&rows, levels)?;
-    if missed.is_empty() {
-        Ok(())
-    } else {
-        Err(missed.join("\nerror: ").into())
+impl<D: Described> Measuring<D> {
+    /// Runs the call, prints its rows, and fails if a level is missed.
+    pub async fn run(self) -> Result<(), Failure> {
+        end_at_interrupt()?;
+        let Common {
+            require,
+            memory_limit,
+            format,
+        } = self.common;
+        let (context, _) = session(&Limits {
+            batch_size: None,
+            memory_bytes: memory_limit.map(usize::try_from).transpose()?,
+            pool: PoolType::Fair,
+            disk_bytes: None,
+            sql_from_stdin: false,
+            shows_values: false,
+        })
+        .await?;
+        let comparing = Step {
+            phase: Phase::Comparing,
+            done: 0,
+            of: None,
+        };
+        let progress = Progress::of("comparing", move || vec![comparing]);
+        let frame = call(&context, D::OPTIONS.function, [], self.arguments)?;
+        let columns = [D::GROUP, "measure", "value", "better", "note"];
+        let batches = frame.select_columns(&columns)?.collect().await?;
+        drop(progress);
+        let rows = rows(&batches);
+        match format {
+            Format::Table => print_table(&rows)?,
+            Format::Json => print_json(D::GROUP, &rows)?,
+        }
+        let missed = missed(&rows, &require)?;
+        if missed.is_empty() {
+            Ok(())
+        } else {
+            Err(missed.join("\nerror: ").into())
+        }
     }
 }
 
@@ -353,32 +332,5 @@ mod tests {
         // Each name once, also where other rows are between.
         let unknown = said(&["nothing=1"]).unwrap_err().to_string();
         assert_eq!(unknown.matches("nloss").count(), 1, "{unknown}");
-    }
-
-    #[test]
-    fn domains_and_shares_are_read() {
-        assert_eq!(
-            domain("sex = F, M"),
-            Ok(("sex".to_owned(), vec!["F".to_owned(), "M".to_owned()]))
-        );
-        for wrong in ["age", "=1", "age=", "age=1,,2"] {
-            assert!(domain(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(share("0.40"), Ok("0.40".to_owned()));
-        for wrong in ["0", "1.1", "-0.5", "1e-1", "nan", "", "."] {
-            assert!(share(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn sql_is_quoted() {
-        let mut arguments = Arguments::default();
-        arguments.text("id", Some("o'id"));
-        arguments.texts("qi", &["a".into(), "b".into()]);
-        arguments.plain("l", Some(3));
-        assert_eq!(arguments.0, ", id => 'o''id', qi => ['a', 'b'], l => 3");
-        let mut arguments = Arguments::default();
-        arguments.lists("domain", &[("age".into(), vec!["0".into(), "9".into()])]);
-        assert_eq!(arguments.0, ", domain => MAP {'age': ['0', '9']}");
     }
 }

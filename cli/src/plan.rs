@@ -11,14 +11,13 @@ use datafusion::datasource::MemTable;
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
-use datafusion_anonymize::{FUNCTIONS, FunctionEntry, Summary};
+use datafusion_anonymize::{ArgumentValue, FUNCTIONS, FunctionEntry, Summary, call};
 use std::sync::Arc;
 use toml::{Table, Value};
 
 use crate::Failure;
 use crate::failure::told;
-use crate::job::{Job, identifier, sql};
-use crate::measure::{list, quoted};
+use crate::job::{Job, argument, identifier};
 use crate::output::{Output, end_at_interrupt, say};
 use crate::progress::Progress;
 use crate::run::open;
@@ -94,7 +93,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     for value in values {
         let mut arguments = job.arguments.clone();
         arguments.insert(parameter.clone(), value.clone());
-        let value = sql(&value)?;
+        let value = argument(&value)?.to_string();
         let figures = match costs(&context, &job, &arguments).await {
             Ok(costs) => Ok(costs),
             Err(error) => match out_of_reach(&job.function, &error) {
@@ -198,8 +197,7 @@ async fn keep(context: &SessionContext, name: &str, sql: &str) -> Result<(), Fai
 
 /// What publishing the sample would cost.
 async fn costs(context: &SessionContext, job: &Job, arguments: &Table) -> Result<Costs, Failure> {
-    let call = job.call(SAMPLE, arguments)?;
-    let frame = context.sql(&call).await?;
+    let frame = job.call(context, context.table(SAMPLE).await?, arguments)?;
     let task = Arc::new(frame.task_ctx());
     let plan = frame.create_physical_plan().await?;
     let batches = collect(Arc::clone(&plan), task).await?;
@@ -213,7 +211,7 @@ async fn costs(context: &SessionContext, job: &Job, arguments: &Table) -> Result
     let sizes = figures(&sizes(&job.function, arguments)).await?;
     let loss = match generalizes(&job.function) {
         true => Some(summary.information_loss),
-        false => first(&figures(&query_error(arguments)).await?, 0),
+        false => query_error(context, arguments).await?,
     };
     Ok(Costs {
         loss: loss.unwrap_or_default(),
@@ -257,18 +255,26 @@ fn sizes(function: &str, arguments: &Table) -> String {
     )
 }
 
-/// The median error of random count queries over an anatomized table, as SQL.
-fn query_error(arguments: &Table) -> String {
+/// The median error of random count queries over an anatomized table.
+async fn query_error(context: &SessionContext, arguments: &Table) -> Result<Option<f64>, Failure> {
+    let tables = [
+        ("original", context.table(SAMPLE).await?),
+        ("published", context.table(RESULT).await?),
+    ];
+    let mut given: Vec<(&str, ArgumentValue)> = vec![
+        ("queries", ArgumentValue::Number("400".to_owned())),
+        ("seed", ArgumentValue::Number("1".to_owned())),
+    ];
+    for name in ["qi", "categorical"] {
+        if let Some(value) = arguments.get(name) {
+            given.push((name, argument(value)?));
+        }
+    }
     let sensitive = texts(arguments, "sensitive").into_iter().next();
-    let names = match texts(arguments, "categorical") {
-        names if names.is_empty() => String::new(),
-        names => format!(", categorical => {}", list(&names)),
-    };
-    format!(
-        "SELECT median FROM query_error_summary({SAMPLE}, {RESULT}, qi => {}, sensitive => {}, queries => 400, seed => 1{names})",
-        list(&texts(arguments, "qi")),
-        quoted(&sensitive.unwrap_or_default()),
-    )
+    given.extend(sensitive.map(|column| ("sensitive", ArgumentValue::Text(column))));
+    let errors = call(context, "query_error_summary", tables, given)?;
+    let median = errors.select_columns(&["median"])?.collect().await?;
+    Ok(first(&median, 0))
 }
 
 /// The texts of an argument: one, or a list.
@@ -353,7 +359,10 @@ mod tests {
         let table = |text: &str| text.parse::<Table>().unwrap();
         let (name, values) = around(&table("k = 10\nl = 4")).unwrap();
         assert_eq!(name, "l");
-        let values: Vec<_> = values.iter().map(|v| sql(v).unwrap()).collect();
+        let values: Vec<_> = values
+            .iter()
+            .map(|v| argument(v).unwrap().to_string())
+            .collect();
         assert_eq!(values, ["2", "4", "6", "8", "12", "20"]);
         assert!(around(&table("id = 'x'")).is_err());
         let (name, values) = given("beta=0.2, 0.5").unwrap();

@@ -73,8 +73,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     let far = publish::Progress::default();
     let told = far.clone();
     let progress = Progress::of("publishing", move || told.steps());
-    let call = job.call(&format!("({})", job.query()), &job.arguments)?;
-    let frame = context.sql(&call).await?;
+    let input = job.input(&context).await?;
+    let frame = job.call(&context, input, &job.arguments)?;
     let outcome = job
         .publish(&context)
         .await?

@@ -626,8 +626,7 @@ fn the_example_and_the_page_fit_the_schema() {
         let job = serde_json::to_value(job).unwrap();
         assert_eq!(json_schema::faults(&schema, &job), Vec::<String>::new());
     }
-    let wrong =
-        serde_json::json!({"target": "x", "input": {}, "publish": {"function": "f"}, "rport": {}});
+    let wrong = serde_json::json!({"target": "x", "input": {}, "publish": {"function": "anonymize_ir"}, "rport": {}});
     assert_eq!(json_schema::faults(&schema, &wrong).len(), 1);
 }
 

@@ -2,25 +2,29 @@
 
 mod flags;
 
-use datafusion::common::{DataFusionError, Result};
+use std::borrow::Cow;
 
+use datafusion::common::Result;
+use datafusion::logical_expr::LogicalPlan;
+
+use super::arguments::{Argument, ArgumentKind, Arguments, Function};
 use super::source::hierarchy::read_map;
-use super::source::{Load, categories};
+use super::source::{InputLoad, Load, categories};
 use super::value::ArgumentValue;
 use crate::algorithm::ALGORITHMS;
-use crate::spec::{BlockSize, Choice, GivenDomain, Spec};
-use crate::system::{self, SystemProperties};
-use crate::{error, model};
+use crate::model::{self, Parameter, ParameterKind};
+use crate::pipeline::AnonymizeNode;
+use crate::spec::{
+    BlockSize, Choice, Contradictory, FingerprintRows, GivenDomain, Notation, NullId,
+    NullSensitive, Spec,
+};
+use crate::system::{FUNCTIONS, FunctionEntry};
 
-pub(super) use flags::plan_flags;
+use flags::plan_flags;
 
-/// An argument that all anonymizing functions take.
-#[derive(Debug)]
-pub struct ArgumentEntry {
-    /// Its name.
-    pub name: &'static str,
-    /// One line of help.
-    pub help: &'static str,
+/// An argument with what it says to a spec.
+struct SpecArgument {
+    argument: Argument,
     read: fn(Spec, &ArgumentValue, &mut dyn Load) -> Result<Spec, Refusal>,
 }
 
@@ -39,97 +43,139 @@ impl<T: Into<String>> From<T> for Refusal {
 }
 
 /// The arguments that all anonymizing functions take besides the input and the parameters of their models.
-pub static ARGUMENTS: &[ArgumentEntry] = &[
-    ArgumentEntry {
-        name: "id",
-        help: "the column that tells individuals apart; published as a random pseudonym",
+static ARGUMENTS: &[SpecArgument] = &[
+    SpecArgument {
+        argument: Argument::optional(
+            "id",
+            ArgumentKind::Column,
+            "the column that tells individuals apart; published as a random pseudonym",
+        ),
         read: |spec, value, _| Ok(spec.with_id(column(value)?)),
     },
-    ArgumentEntry {
-        name: "one_row_per_individual",
-        help: "true instead of an id where each record is another individual (default: false)",
-        read: |spec, value, _| match value {
-            ArgumentValue::Boolean(one_row) => Ok(spec.with_one_row_per_individual(*one_row)),
-            _ => Err("must be true or false".into()),
-        },
+    SpecArgument {
+        argument: Argument::optional(
+            "one_row_per_individual",
+            ArgumentKind::Flag,
+            "true instead of an id where each record is another individual",
+        ).or("false"),
+        read: |spec, value, _| Ok(spec.with_one_row_per_individual(flag(value)?)),
     },
-    ArgumentEntry {
-        name: "qi",
-        help: "the columns an attacker may know; published generalized",
+    SpecArgument {
+        argument: Argument::required(
+            "qi",
+            ArgumentKind::Columns,
+            "the columns an attacker may know; published generalized",
+        ),
         read: |spec, value, _| Ok(spec.with_qi(columns(value)?)),
     },
-    ArgumentEntry {
-        name: "sensitive",
-        help: "the column to protect; published as it is",
+    SpecArgument {
+        argument: Argument::optional(
+            "sensitive",
+            ArgumentKind::Columns,
+            "the column to protect; published as it is",
+        ),
         read: |spec, value, _| {
             let names = value.names().filter(|names| !names.is_empty());
             Ok(spec.with_sensitive(names.ok_or("must be the name of a column")?))
         },
     },
-    ArgumentEntry {
-        name: "keep",
-        help: "other columns to publish as they are (default: none)",
+    SpecArgument {
+        argument: Argument::optional(
+            "keep",
+            ArgumentKind::Columns,
+            "other columns to publish as they are",
+        ).or("none"),
         read: |spec, value, _| Ok(spec.with_keep(columns(value)?)),
     },
-    ArgumentEntry {
-        name: "categorical",
-        help: "quasi-identifiers of a numeric type whose values are names, such as postcodes (default: none)",
+    SpecArgument {
+        argument: Argument::optional(
+            "categorical",
+            ArgumentKind::Columns,
+            "quasi-identifiers of a numeric type whose values are names, such as postcodes",
+        ).or("none"),
         read: |spec, value, _| Ok(spec.with_categorical(columns(value)?)),
     },
-    ArgumentEntry {
-        name: "domain",
-        help: "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']} (default: from the data)",
+    SpecArgument {
+        argument: Argument::optional(
+            "domain",
+            ArgumentKind::Domains,
+            "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']}",
+        ).or("from the data"),
         read: read_domains,
     },
-    ArgumentEntry {
-        name: "hierarchy",
-        help: "columns generalized to labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv', job: 'even(5)'} (default: none)",
+    SpecArgument {
+        argument: Argument::optional(
+            "hierarchy",
+            ArgumentKind::Hierarchies,
+            "columns generalized to labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv', job: 'even(5)'}",
+        ).or("none"),
         read: read_hierarchies,
     },
-    ArgumentEntry {
-        name: "algorithm",
-        help: "how classes are formed (default: 'optimized')",
+    SpecArgument {
+        argument: Argument::optional(
+            "algorithm",
+            ArgumentKind::Text,
+            "how classes are formed",
+        ).or("'optimized'"),
         read: |spec, value, _| {
             let name = value.text().ok_or("must be a name in quotes")?;
             Ok(spec.with_algorithm(name))
         },
     },
-    ArgumentEntry {
-        name: "block",
-        help: "individuals per block of similar individuals, or 'all' (default: 25000)",
+    SpecArgument {
+        argument: Argument::optional(
+            "block",
+            ArgumentKind::Block,
+            "individuals per block of similar individuals, or 'all'",
+        ).or("25000"),
         read: read_block,
     },
-    ArgumentEntry {
-        name: "notation",
-        help: "generalized values 'typed' (intervals as structs, sets as lists) or as 'text' (default: 'typed')",
+    SpecArgument {
+        argument: Argument::optional(
+            "notation",
+            ArgumentKind::Choice(Notation::NAMES),
+            "generalized values 'typed' (intervals as structs, sets as lists) or as 'text'",
+        ).or("'typed'"),
         read: |spec, value, _| Ok(spec.with_notation(choice(value)?)),
     },
-    ArgumentEntry {
-        name: "null_id",
-        help: "records without an id: 'error' or 'drop' (default: 'error')",
+    SpecArgument {
+        argument: Argument::optional(
+            "null_id",
+            ArgumentKind::Choice(NullId::NAMES),
+            "records without an id: 'error' or 'drop'",
+        ).or("'error'"),
         read: |spec, value, _| Ok(spec.with_null_id(choice(value)?)),
     },
-    ArgumentEntry {
-        name: "null_sensitive",
-        help: "records without a sensitive value: 'error', 'drop_rows' or 'conservative' (default: 'error')",
+    SpecArgument {
+        argument: Argument::optional(
+            "null_sensitive",
+            ArgumentKind::Choice(NullSensitive::NAMES),
+            "records without a sensitive value: 'error', 'drop_rows' or 'conservative'",
+        ).or("'error'"),
         read: |spec, value, _| Ok(spec.with_null_sensitive(choice(value)?)),
     },
-    ArgumentEntry {
-        name: "contradictory",
-        help: "individuals whose records disagree on a quasi-identifier: 'error', 'cover' or 'drop' (default: 'error')",
+    SpecArgument {
+        argument: Argument::optional(
+            "contradictory",
+            ArgumentKind::Choice(Contradictory::NAMES),
+            "individuals whose records disagree on a quasi-identifier: 'error', 'cover' or 'drop'",
+        ).or("'error'"),
         read: |spec, value, _| Ok(spec.with_contradictory(choice(value)?)),
     },
-    ArgumentEntry {
-        name: "normalize",
-        help: "count sensitive values that differ only in case, spacing or Unicode form as one (default: false)",
-        read: |spec, value, _| match value {
-            ArgumentValue::Boolean(normalize) => Ok(spec.with_normalize(*normalize)),
-            _ => Err("must be true or false".into()),
-        },
+    SpecArgument {
+        argument: Argument::optional(
+            "normalize",
+            ArgumentKind::Flag,
+            "count sensitive values that differ only in case, spacing or Unicode form as one",
+        ).or("false"),
+        read: |spec, value, _| Ok(spec.with_normalize(flag(value)?)),
     },
-    ArgumentEntry {
-        name: "seed",
-        help: "makes the release reproducible by whoever knows the seed (default: random)",
+    SpecArgument {
+        argument: Argument::optional(
+            "seed",
+            ArgumentKind::Seed,
+            "makes the release reproducible by whoever knows the seed",
+        ).or("random"),
         read: |spec, value, _| match value {
             ArgumentValue::Number(seed) | ArgumentValue::Text(seed) => Ok(spec.with_seed(seed)),
             _ => Err("must be a number or a string".into()),
@@ -138,117 +184,150 @@ pub static ARGUMENTS: &[ArgumentEntry] = &[
 ];
 
 /// What only the functions of one system take, by the name of the system.
-static OWN: &[(&str, &[ArgumentEntry])] = &[
+static OWN: &[(&str, &[SpecArgument])] = &[
     ("buckets", flags::ARGUMENTS),
     ("fingerprints", FINGERPRINT_ARGUMENTS),
 ];
 
 /// What only functions that publish fingerprints take.
-static FINGERPRINT_ARGUMENTS: &[ArgumentEntry] = &[ArgumentEntry {
-    name: "output",
-    help: "a row for each label of an individual ('records'), or for each individual ('individuals') (default: 'records')",
+static FINGERPRINT_ARGUMENTS: &[SpecArgument] = &[SpecArgument {
+    argument: Argument::optional(
+        "output",
+        ArgumentKind::Choice(FingerprintRows::NAMES),
+        "a row for each label of an individual ('records'), or for each individual ('individuals')",
+    )
+    .or("'records'"),
     read: |spec, value, _| Ok(spec.with_fingerprint_rows(choice(value)?)),
 }];
 
-/// Reads the arguments of a call, all but the input.
-pub(super) fn read(
-    function: &str,
-    arguments: &[(String, ArgumentValue)],
-    load: &mut dyn Load,
-) -> Result<Spec> {
-    let mut spec = Spec::new(function);
-    let twice = |(i, (name, _)): &(usize, &(String, ArgumentValue))| {
-        arguments[..*i].iter().any(|(earlier, _)| earlier == name)
-    };
-    if let Some((_, (name, _))) = arguments.iter().enumerate().find(twice) {
-        return Err(error::argument(function, name, "is given twice"));
-    }
-    // Categories belong to sensitive columns, which must be known by then.
-    let (last, first): (Vec<_>, Vec<_>) = arguments.iter().partition(|(n, _)| n == "categories");
-    for (name, value) in first.into_iter().chain(last) {
-        let refuse = |refusal: Refusal| match refusal {
-            Refusal::Allowed(allowed) => {
-                error::argument(function, name, format!("{allowed}, not {value}"))
-            }
-            Refusal::Reason(reason) => error::argument(function, name, reason),
-        };
-        let mut refused = spec.properties().refused.iter();
-        if let Some((_, reason)) = refused.find(|(refused, _)| refused == name) {
-            return Err(error::argument(function, name, reason));
+/// What a function anonymizes.
+const INPUT: Argument = Argument::required(
+    "input",
+    ArgumentKind::Relation,
+    "the table to anonymize: a table, a (SELECT …) or the path of files",
+);
+
+/// The anonymizing functions.
+pub(super) fn functions() -> impl Iterator<Item = Function> {
+    FUNCTIONS.iter().map(|entry| Function {
+        name: entry.name,
+        help: entry.help,
+        positional: 1,
+        arguments: Cow::Owned(arguments(entry)),
+        refused: entry.system.properties().refused,
+        plan,
+    })
+}
+
+/// The input, what the spec says of all systems, what belongs to the function's system, and parameters.
+fn arguments(function: &FunctionEntry) -> Vec<Argument> {
+    let mut arguments = vec![INPUT];
+    arguments.extend(spec_arguments(function).map(|a| a.argument));
+    for parameter in parameters(function) {
+        // Several models may have a parameter of one name.
+        if arguments.iter().all(|known| known.name != parameter.name) {
+            arguments.push(parameter);
         }
-        spec = if let Some(entry) = arguments_of(function).find(|a| a.name == name) {
-            (entry.read)(spec, value, load).map_err(refuse)?
-        } else if parameters(function).any(|p| p == name) {
-            let read = match name.as_str() {
-                "categories" => read_categories(spec, value, load),
-                "division" => read_division(spec, value),
-                _ => match value.plain() {
-                    Some(text) => Ok(spec.with_parameter(name, text)),
-                    None => Err("must be one value".into()),
-                },
-            };
-            read.map_err(refuse)?
-        } else {
-            return Err(unknown(function, name));
+    }
+    arguments
+}
+
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
+    let values = given.take_all();
+    let input = given.relation("input")?;
+    let spec = read(given, values, &input)?;
+    let (spec, input) = plan_flags(spec, input, given)?;
+    AnonymizeNode::plan(spec, input)
+}
+
+/// Reads all arguments but the input.
+fn read(
+    given: &mut Arguments,
+    values: Vec<(String, ArgumentValue)>,
+    input: &LogicalPlan,
+) -> Result<Spec> {
+    let mut spec = Spec::new(given.function());
+    let function = spec.entry()?;
+    let id = values.iter().find(|(name, _)| name == "id");
+    let id = id.and_then(|(_, value)| value.text().map(str::to_owned));
+    // Categories belong to sensitive columns, which must be known by then.
+    let (last, first): (Vec<_>, Vec<_>) = values.into_iter().partition(|(n, _)| n == "categories");
+    for (name, value) in first.into_iter().chain(last) {
+        let entry = spec_arguments(function).find(|a| a.argument.name == name);
+        let mut load = InputLoad {
+            load: given.load(),
+            input,
+            id: id.as_deref(),
         };
+        let read = match (entry, name.as_str()) {
+            (Some(entry), _) => (entry.read)(spec, &value, &mut load),
+            (None, "division") => read_division(spec, &value),
+            (None, "categories") => read_categories(spec, &value, &mut load),
+            (None, _) => match value.plain() {
+                Some(text) => Ok(spec.with_parameter(&name, text)),
+                None => Err("must be one value".into()),
+            },
+        };
+        spec = read.map_err(|refusal| match refusal {
+            Refusal::Allowed(allowed) => given.wrong(&name, &allowed, &value),
+            Refusal::Reason(reason) => given.refuse(&name, reason),
+        })?;
     }
     Ok(spec)
 }
 
-/// The column that tells individuals apart, as a call names it.
-pub(super) fn id(arguments: &[(String, ArgumentValue)]) -> Option<&str> {
-    let id = arguments.iter().find(|(name, _)| name == "id");
-    id.and_then(|(_, value)| value.text())
-}
-
 /// The arguments that a function takes besides the input and parameters.
-pub fn arguments_of(function: &str) -> impl Iterator<Item = &'static ArgumentEntry> {
-    let properties = properties(function);
-    let own = OWN.iter().find(|(system, _)| {
-        let name = properties.map(|properties| properties.name);
-        name == Some(*system)
-    });
-    let taken = move |argument: &&ArgumentEntry| {
-        properties.is_none_or(|p| {
-            // Algorithms form classes.
-            (argument.name != "algorithm" || p.groups.is_none())
-                && p.refused.iter().all(|(name, _)| *name != argument.name)
-        })
+fn spec_arguments(function: &FunctionEntry) -> impl Iterator<Item = &'static SpecArgument> {
+    let properties = function.system.properties();
+    let own = OWN.iter().find(|(system, _)| *system == properties.name);
+    let taken = |argument: &&SpecArgument| {
+        let name = argument.argument.name;
+        // Algorithms form classes.
+        (name != "algorithm" || properties.groups.is_none())
+            && properties
+                .refused
+                .iter()
+                .all(|(refused, _)| *refused != name)
     };
     let common = ARGUMENTS.iter().filter(taken);
     common.chain(own.map_or(&[] as &[_], |(_, own)| own))
 }
 
-fn properties(function: &str) -> Option<&'static SystemProperties> {
-    system::find(function).map(|function| function.system.properties())
-}
-
 /// Parameters of the function and its models, and options of all algorithms if one of them forms classes.
-fn parameters(function: &str) -> impl Iterator<Item = &'static str> {
-    let models = model::offered_by(function).flat_map(|m| m.parameters);
-    let properties = properties(function);
-    let classes = properties.is_some_and(|properties| properties.groups.is_none());
+fn parameters(function: &FunctionEntry) -> impl Iterator<Item = Argument> {
+    let models = model::offered_by(function.name).flat_map(|m| m.parameters);
+    let properties = function.system.properties();
+    let classes = properties.groups.is_none();
     let algorithms = ALGORITHMS.iter().filter(move |_| classes);
     let algorithms = algorithms.flat_map(|a| a.options);
-    let own = properties.map_or(&[] as &[_], |properties| properties.parameters);
-    let own = own.iter().map(|(name, _)| *name);
-    models.chain(algorithms).map(|p| p.name).chain(own)
+    let own = properties.parameters.iter().map(|(name, help)| {
+        let kind = match *name {
+            "tables" => ArgumentKind::Count,
+            "division" => ArgumentKind::Division,
+            "method" => ArgumentKind::Text,
+            _ => ArgumentKind::Share,
+        };
+        Argument::optional(name, kind, help)
+    });
+    models.chain(algorithms).map(parameter).chain(own)
 }
 
-fn unknown(function: &str, name: &str) -> DataFusionError {
-    let names: Vec<&str> = ["input"]
-        .into_iter()
-        .chain(arguments_of(function).map(|a| a.name))
-        .chain(parameters(function))
-        .collect();
-    let nearest = error::did_you_mean(name, names.iter().copied());
-    error::call(
-        function,
-        format!(
-            "there is no argument '{name}'{nearest} (arguments: {})",
-            names.join(", ")
-        ),
-    )
+/// A parameter of a model or an option of an algorithm as an argument.
+fn parameter(parameter: &Parameter) -> Argument {
+    let kind = match parameter.kind {
+        _ if parameter.name == "categories" => ArgumentKind::Categories,
+        ParameterKind::Integer { .. } => ArgumentKind::Count,
+        ParameterKind::Share => ArgumentKind::Share,
+        ParameterKind::Weight => ArgumentKind::Decimal,
+    };
+    Argument::optional(parameter.name, kind, parameter.help)
+}
+
+fn flag(value: &ArgumentValue) -> Result<bool, Refusal> {
+    match value {
+        ArgumentValue::Boolean(flag) => Ok(*flag),
+        _ => Err("must be true or false".into()),
+    }
 }
 
 fn column(value: &ArgumentValue) -> Result<String, Refusal> {
@@ -264,10 +343,8 @@ fn columns(value: &ArgumentValue) -> Result<Vec<String>, Refusal> {
 }
 
 fn choice<C: Choice>(value: &ArgumentValue) -> Result<C, Refusal> {
-    value.text().and_then(C::named).ok_or_else(|| {
-        let names: Vec<_> = C::ALTERNATIVES.iter().map(|(name, _)| *name).collect();
-        format!("must be one of '{}'", names.join("', '")).into()
-    })
+    let named = value.text().and_then(C::named);
+    named.ok_or_else(|| format!("must be one of '{}'", C::NAMES.join("', '")).into())
 }
 
 fn read_block(spec: Spec, value: &ArgumentValue, _: &mut dyn Load) -> Result<Spec, Refusal> {

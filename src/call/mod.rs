@@ -1,11 +1,14 @@
 //! The SQL surface: what a call says, and how it becomes a plan.
 //!
-//! A call reaches us on one of two roads. [`AnonymizeRelationPlanner`] sees the raw SQL, so that
-//! arguments can be named and the first one can be a relation; [`table_function`] serves hosts that know only ordinary
-//! table functions, with the arguments in a struct. Both read the same [`ArgumentValue`](value::ArgumentValue)s into the same
-//! [`Spec`](crate::Spec) and give the same plan.
+//! All functions are in one list, [`TABLE_FUNCTIONS`]. A call reaches us on one of two roads: [`AnonymizeRelationPlanner`] sees
+//! the raw SQL, so that arguments can be named and relations among them; [`table_function`] serves hosts that know only ordinary
+//! table functions, with the arguments in a struct. Both become the same [`Arguments`](arguments::Arguments) and give the same
+//! plan.
 
 mod anonymize;
+pub(crate) mod arguments;
+mod functions;
+mod hierarchy;
 mod publish;
 mod release;
 mod sample;
@@ -15,16 +18,18 @@ mod sql;
 mod table_function;
 pub(crate) mod value;
 
-pub use anonymize::{ARGUMENTS, ArgumentEntry, arguments_of};
-pub(crate) use release::{NAME as RELEASE, ReleaseFunction};
+pub use arguments::{Argument, ArgumentKind, DefaultValue, Function};
+pub use functions::TABLE_FUNCTIONS;
 pub use sample_patients::sample_patients;
 pub(crate) use source::categories::{CATEGORIES_FUNCTION, CategoriesFunction};
 pub use source::files::read_files;
-pub(crate) use source::hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction, NAME as HIERARCHY};
+pub(crate) use source::hierarchy::{HIERARCHY_FUNCTION, HierarchyFunction};
 pub(crate) use source::input::{INPUT_FUNCTION, InputFunction};
+pub(crate) use source::release::{RELEASE_FUNCTION, ReleaseFunction};
 pub use source::url_tables::enable_url_table;
 pub use sql::AnonymizeRelationPlanner;
-pub use table_function::{AnonymizeTableFunction, AuditTableFunction};
+pub use table_function::{AnonymizeTableFunction, call};
+pub use value::ArgumentValue;
 
 use std::sync::Arc;
 

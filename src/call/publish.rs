@@ -1,59 +1,67 @@
 //! `publish(target, (SELECT * FROM f(…)))`: a release as a table function.
 
-use datafusion::common::{DataFusionError, Result};
+use std::borrow::Cow;
+
+use datafusion::common::Result;
 use datafusion::logical_expr::LogicalPlan;
 
+use super::arguments::{Argument, ArgumentKind, Arguments, Function};
 use super::value::ArgumentValue;
-use crate::error;
 use crate::publish::{PublishNode, RequiredLevel};
 
-/// Its SQL name.
-pub(super) const NAME: &str = "publish";
-
-/// The plan of a call.
-pub(super) fn plan(
-    target: &ArgumentValue,
-    release: LogicalPlan,
-    require: Option<&ArgumentValue>,
-) -> Result<LogicalPlan> {
-    let ArgumentValue::Text(target) = target else {
-        return Err(error::argument(
-            NAME,
+/// The function.
+pub(super) const FUNCTION: Function = Function {
+    name: "publish",
+    help: "writes a release to a folder, verified, or nothing at all",
+    positional: 2,
+    arguments: Cow::Borrowed(&[
+        Argument::required(
             "target",
-            format!("must be a folder or the URL of one, in quotes, not {target}"),
-        ));
+            ArgumentKind::Text,
+            "an empty or new folder, or the URL of one",
+        ),
+        Argument::required(
+            "release",
+            ArgumentKind::Relation,
+            "(SELECT * FROM f(…)) with one of the anonymizing functions f",
+        ),
+        Argument::optional(
+            "require",
+            ArgumentKind::Levels,
+            "levels that measures must reach before anything is visible: {k: 10, prosecutor_max: 0.09}",
+        )
+        .or("none"),
+    ]),
+    refused: &[],
+    plan,
+};
+
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
+    let target = match given.take("target") {
+        Some(ArgumentValue::Text(target)) => target,
+        Some(other) => {
+            let allowed = "must be a folder or the URL of one, in quotes";
+            return Err(given.wrong("target", allowed, &other));
+        }
+        None => return Err(given.refuse("target", "is missing: name a folder or the URL of one")),
     };
-    PublishNode::plan(target, release, require.map_or(Ok(vec![]), levels)?)
+    let allowed = "a map from measures to levels, such as {k: 10, prosecutor_max: 0.09}";
+    let required = given.read("require", allowed, levels)?;
+    let release = given.relation("release")?;
+    PublishNode::plan(&target, release, required.unwrap_or_default())
 }
 
-/// `{k: 10, prosecutor_max: 0.09}`.
-fn levels(value: &ArgumentValue) -> Result<Vec<RequiredLevel>> {
-    let wrong = || {
-        let said = "must map measures to levels, such as {k: 10, prosecutor_max: 0.09}";
-        error::argument(NAME, "require", said)
-    };
+fn levels(value: &ArgumentValue) -> Option<Vec<RequiredLevel>> {
     let ArgumentValue::Map(entries) = value else {
-        return Err(wrong());
+        return None;
     };
-    let level = |(measure, level): &(String, ArgumentValue)| {
-        let level = match level {
-            ArgumentValue::Number(digits) => digits.parse().ok().filter(|l: &f64| l.is_finite()),
-            _ => None,
-        };
-        let measure = measure.clone();
-        level.map(|level| RequiredLevel { measure, level })
+    let level = |(measure, level): &(String, ArgumentValue)| match level {
+        ArgumentValue::Number(digits) => {
+            let level = digits.parse().ok().filter(|l: &f64| l.is_finite())?;
+            let measure = measure.clone();
+            Some(RequiredLevel { measure, level })
+        }
+        _ => None,
     };
-    entries
-        .iter()
-        .map(|entry| level(entry).ok_or_else(wrong))
-        .collect()
-}
-
-/// What a call must look like.
-pub(super) fn wrong() -> DataFusionError {
-    error::call(
-        NAME,
-        "takes a target and what to publish: publish('folder/', (SELECT * FROM anonymize_eir(…))), and perhaps \
-         require => {k: 10}",
-    )
+    entries.iter().map(level).collect()
 }

@@ -1,57 +1,36 @@
 //! The call `sample_patients(individuals => n, seed => s)`.
 
+use std::borrow::Cow;
+
 use datafusion::common::Result;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
+use super::arguments::{Argument, ArgumentKind, Arguments, Function};
 use super::sample_patients;
-use super::value::ArgumentValue;
-use crate::error;
 
-/// The function's name.
-pub(super) const NAME: &str = "sample_patients";
+const NAME: &str = "sample_patients";
 
-const PARAMETERS: [(&str, u64); 2] = [("individuals", 1_000), ("seed", 1)];
+/// The function.
+pub(super) const FUNCTION: Function = Function {
+    name: NAME,
+    help: "invented patients, to try things on",
+    positional: 2,
+    arguments: Cow::Borrowed(&[
+        Argument::optional("individuals", ArgumentKind::Count, "patients to make").or("1000"),
+        Argument::optional("seed", ArgumentKind::Count, "another seed, other patients").or("1"),
+    ]),
+    refused: &[],
+    plan,
+};
 
-/// Plans a call with unnamed and named arguments.
-pub(super) fn plan(
-    unnamed: &[ArgumentValue],
-    named: &[(String, ArgumentValue)],
-) -> Result<LogicalPlan> {
-    let mut values = PARAMETERS.map(|(_, default)| default);
-    if unnamed.len() > values.len() {
-        return Err(error::call(NAME, "takes individuals and seed, no more"));
-    }
-    let positions = unnamed.iter().enumerate().map(Ok);
-    let names = named
-        .iter()
-        .map(|(name, value)| -> Result<(usize, &ArgumentValue)> {
-            let known = PARAMETERS.iter().position(|(p, _)| p == name);
-            let position = known.ok_or_else(|| {
-                let nearest = error::did_you_mean(name, PARAMETERS.map(|(p, _)| p));
-                error::call(
-                    NAME,
-                    format!(
-                        "there is no argument '{name}'{nearest} (arguments: individuals, seed)"
-                    ),
-                )
-            })?;
-            Ok((position, value))
-        });
-    for argument in positions.chain(names) {
-        let (position, value) = argument?;
-        values[position] = match value {
-            ArgumentValue::Number(digits) => digits.parse().ok(),
-            _ => None,
-        }
-        .ok_or_else(|| {
-            let name = PARAMETERS[position].0;
-            error::argument(NAME, name, format!("must be a whole number, not {value}"))
-        })?;
-    }
-    let table = sample_patients(values[0], values[1])?;
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
+    let individuals = given.count_within("individuals", 0, u64::MAX)?;
+    let seed = given.count_within("seed", 0, u64::MAX)?;
+    let (individuals, seed) = (individuals.unwrap_or(1_000), seed.unwrap_or(1));
+    let table = sample_patients(individuals, seed)?;
     // Plans tell scans apart by their names.
-    let name = format!("{NAME}({}, {})", values[0], values[1]);
+    let name = format!("{NAME}({individuals}, {seed})");
     LogicalPlanBuilder::scan(name, provider_as_source(table), None)?
         .alias(NAME)?
         .build()

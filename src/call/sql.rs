@@ -1,25 +1,22 @@
-//! Calls in SQL: named arguments, and a relation as the first one.
-
-mod measuring;
+//! Calls in SQL: named arguments, and relations among them.
 
 use datafusion::common::{DFSchema, DataFusionError, Result, TableReference};
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
     TableFactor, TableFunctionArgs, Value,
 };
 
+use super::arguments::{Resolve, Written};
+use super::functions;
+use super::source::PlanningLoad;
 use super::source::input::INPUT_FUNCTION;
-use super::source::{InputLoad, PlanningLoad, hierarchy};
 use super::value::ArgumentValue;
-use super::{anonymize, publish, release, sample};
 use crate::error;
-use crate::measure::sql::{MeasureCall, MeasureEntry, audits};
-use crate::pipeline::{AnonymizeNode, coerced};
-use crate::system::FUNCTIONS;
+use crate::pipeline::coerced;
 
 /// Plans calls of our functions in SQL.
 #[derive(Debug, Default)]
@@ -42,281 +39,84 @@ impl RelationPlanner for AnonymizeRelationPlanner {
         else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let function = match name.0.as_slice() {
+        let name = match name.0.as_slice() {
             [part] => part
                 .as_ident()
                 .map(|ident| context.normalize_ident(ident.clone())),
             _ => None,
         };
-        let audit = function.as_deref().and_then(audits::named);
-        let called = function.as_deref();
-        if let Some(called) = called.filter(|called| audit.is_some() || ours(called)) {
-            let clause = match (with_ordinality, sample) {
-                (true, _) => Some("WITH ORDINALITY"),
-                (_, Some(_)) => Some("TABLESAMPLE"),
-                _ => None,
-            };
-            if let Some(clause) = clause {
-                let message = format!(
-                    "{clause} cannot follow the call, because the function publishes one whole result"
-                );
-                return Err(error::call(called, message));
-            }
-        }
-        if let Some(entry) = audit {
-            let plan = measuring::plan(entry, &args.args, context)?;
-            let planned = PlannedRelation::new(plan, alias.clone());
-            return Ok(RelationPlanning::Planned(Box::new(planned)));
-        }
-        let Some(function) = function.filter(|f| ours(f)) else {
+        let Some(function) = name.as_deref().and_then(functions::named) else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let measure = MeasureEntry::named(&function);
-        let own: &[_] = match function.as_str() {
-            publish::NAME => &["release"],
-            _ => &["input"],
+        let clause = match (with_ordinality, sample) {
+            (true, _) => Some("WITH ORDINALITY"),
+            (_, Some(_)) => Some("TABLESAMPLE"),
+            _ => None,
         };
-        let relations = measure.map_or(own, |q| q.relations);
-        let call = Call::read(&function, relations, &args.args, context)?;
-        let plan = if let Some(measure) = measure {
-            call.measure(measure, context)?
-        } else if function == sample::NAME {
-            sample::plan(&call.positional(&function, context)?, &call.named)?
-        } else if function == hierarchy::NAME {
-            call.hierarchy(context)?
-        } else if function == publish::NAME {
-            call.publish(context)?
-        } else if function == release::NAME {
-            release::plan(call.positional(&function, context)?, &call.named, context)?
-        } else {
-            call.anonymize(&function, context)?
-        };
+        if let Some(clause) = clause {
+            let message = format!(
+                "{clause} cannot follow the call, because the function publishes one whole result"
+            );
+            return Err(error::call(function.name, message));
+        }
+        let written = written(function.name, &args.args, context)?;
+        let plan = function.call(written, &mut PlanningLoad(context))?;
         let planned = PlannedRelation::new(plan, alias.clone());
         Ok(RelationPlanning::Planned(Box::new(planned)))
     }
 }
 
-fn ours(function: &str) -> bool {
-    [sample::NAME, hierarchy::NAME, publish::NAME, release::NAME].contains(&function)
-        || MeasureEntry::named(function).is_some()
-        || FUNCTIONS.iter().any(|f| f.name == function)
-}
-
-/// The arguments of one call.
-struct Call {
-    unnamed: Vec<SqlExpr>,
-    /// Relations that were given by name.
-    relations: Vec<(String, SqlExpr)>,
-    named: Vec<(String, ArgumentValue)>,
-}
-
-impl Call {
-    fn read(
-        function: &str,
-        relations: &[&str],
-        args: &[FunctionArg],
-        context: &mut dyn RelationPlannerContext,
-    ) -> Result<Self> {
-        let mut call = Self {
-            unnamed: vec![],
-            relations: vec![],
-            named: vec![],
-        };
-        for arg in args {
-            let (name, value) = match arg {
-                FunctionArg::Unnamed(value) => (None, value),
-                FunctionArg::Named { name, arg, .. } => (Some(name.clone()), arg),
-                FunctionArg::ExprNamed {
-                    name: SqlExpr::Identifier(name),
-                    arg,
-                    ..
-                } => (Some(name.clone()), arg),
-                FunctionArg::ExprNamed { .. } => {
-                    return Err(error::call(
-                        function,
-                        "an argument's name must be an identifier",
-                    ));
-                }
-            };
-            let FunctionArgExpr::Expr(value) = value else {
-                return Err(error::call(
-                    function,
-                    "* is not an argument; name the columns",
-                ));
-            };
-            match name.map(|ident| context.normalize_ident(ident)) {
-                None if call.named.is_empty() => call.unnamed.push(value.clone()),
-                None => {
-                    return Err(error::call(
-                        function,
-                        "an argument without a name stands after one with a name",
-                    ));
-                }
-                Some(name) if relations.contains(&name.as_str()) => {
-                    call.relations.push((name, value.clone()));
-                }
-                Some(name) => {
-                    let value = constant(function, &name, value, context)?;
-                    call.named.push((name, value));
-                }
-            }
-        }
-        Ok(call)
-    }
-
-    /// The unnamed arguments as constants.
-    fn positional(
-        &self,
-        function: &str,
-        context: &mut dyn RelationPlannerContext,
-    ) -> Result<Vec<ArgumentValue>> {
-        let read = |value| constant(function, "an argument", value, context);
-        self.unnamed.iter().map(read).collect()
-    }
-
-    /// `hierarchy(source)` or `hierarchy(input, column => …, by => …)`.
-    fn hierarchy(self, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
-        let inputs = self
-            .unnamed
-            .into_iter()
-            .chain(self.relations.into_iter().map(|(_, r)| r));
-        let Ok([input]) = <[SqlExpr; 1]>::try_from(inputs.collect::<Vec<_>>()) else {
-            return Err(error::call(
-                hierarchy::NAME,
-                "takes a hierarchy ('city.csv'), or a table and a column: (patients, column => age, by => 'bins(5, 20)')",
-            ));
-        };
-        if self.named.is_empty() {
-            let name = ArgumentValue::from_sql(&input, context);
-            let name = name.as_ref().and_then(ArgumentValue::text);
-            let name = name.ok_or_else(|| {
-                error::call(
-                    hierarchy::NAME,
-                    "takes the name of a table or the path of a file",
-                )
-            })?;
-            return hierarchy::plan_given(name, context)
-                .map_err(|e| error::call(hierarchy::NAME, error::text(&e)));
-        }
-        let input = plan_input(hierarchy::NAME, input, context)?;
-        hierarchy::plan_column(input, &self.named, context)
-    }
-
-    /// `publish(target, release, require => {…})`.
-    fn publish(mut self, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
-        let mut unnamed = self.unnamed.drain(..);
-        let named = self.named.iter().position(|(name, _)| name == "target");
-        let target = match named {
-            Some(at) => Some(self.named.swap_remove(at).1),
-            None => unnamed
-                .next()
-                .map(|value| constant(publish::NAME, "target", &value, context))
-                .transpose()?,
-        };
-        let required = self.named.iter().position(|(name, _)| name == "require");
-        let required = required.map(|at| self.named.swap_remove(at).1);
-        let release = match self.relations.pop() {
-            Some((_, release)) => Some(release),
-            None => unnamed.next(),
-        };
-        let too_many = unnamed.next().is_some() || !self.named.is_empty();
-        let (Some(target), Some(release), false) = (target, release, too_many) else {
-            return Err(publish::wrong());
-        };
-        let release = plan_input(publish::NAME, release, context)?;
-        publish::plan(&target, release, required.as_ref())
-    }
-
-    /// `f(relation, …, constant, …, name => value, …)`.
-    fn measure(
-        self,
-        entry: &MeasureEntry,
-        context: &mut dyn RelationPlannerContext,
-    ) -> Result<LogicalPlan> {
-        let unnamed = self.unnamed.into_iter();
-        let (relations, arguments) = entry.bind(self.relations, self.named, unnamed, |value| {
-            constant(entry.name, "an argument", &value, context)
-        })?;
-        let relations = relations
-            .into_iter()
-            .map(|relation| plan_input(entry.name, relation, context))
-            .collect::<Result<Vec<_>>>()?;
-        let load = &mut PlanningLoad(context);
-        let call = MeasureCall::read(entry.name, relations, arguments, load)?;
-        let mut to_expr = |expr, schema: &DFSchema| context.sql_to_expr(expr, schema);
-        (entry.plan)(call, &mut to_expr)
-    }
-
-    /// `f(input, name => value, …)`, or `f(input, {name: value, …})` as ordinary table functions are called.
-    fn anonymize(
-        mut self,
-        function: &str,
-        context: &mut dyn RelationPlannerContext,
-    ) -> Result<LogicalPlan> {
-        let mut unnamed = self.unnamed.drain(..);
-        let input = match (self.relations.pop(), unnamed.next()) {
-            (Some((_, input)), None) | (None, Some(input)) => input,
-            (Some(_), Some(_)) => return Err(error::argument(function, "input", "is given twice")),
-            (None, None) => {
-                return Err(error::argument(
-                    function,
-                    "input",
-                    "is missing: name a table, a (SELECT …) or the path of files first",
-                ));
-            }
-        };
-        if let Some(options) = unnamed.next() {
-            match ArgumentValue::from_sql(&options, context) {
-                Some(ArgumentValue::Map(entries)) if self.named.is_empty() => self.named = entries,
-                _ => {
-                    return Err(error::call(
-                        function,
-                        "arguments after the input have names: id => …, qi => […]",
-                    ));
-                }
-            }
-        }
-        if unnamed.next().is_some() {
-            return Err(error::call(
-                function,
-                "arguments after the input have names: id => …, qi => […]",
-            ));
-        }
-        let input = plan_input(function, input, context)?;
-        let mut load = InputLoad {
-            load: PlanningLoad(context),
-            input: &input,
-            id: anonymize::id(&self.named),
-        };
-        let spec = anonymize::read(function, &self.named, &mut load)?;
-        let mut to_expr = |expr, schema: &DFSchema| context.sql_to_expr(expr, schema);
-        let (spec, input) = anonymize::plan_flags(spec, input, &mut to_expr)?;
-        AnonymizeNode::plan(spec, input)
-    }
-}
-
-pub(super) fn constant(
+/// The arguments with their names, where they have some.
+fn written(
     function: &str,
-    name: &str,
-    value: &SqlExpr,
-    context: &mut dyn RelationPlannerContext,
-) -> Result<ArgumentValue> {
-    ArgumentValue::from_sql(value, context).ok_or_else(|| {
-        error::argument(
-            function,
-            name,
-            "must be constant: it is needed to plan the query",
-        )
-    })
+    args: &[FunctionArg],
+    context: &dyn RelationPlannerContext,
+) -> Result<Vec<(Option<String>, Written)>> {
+    let one = |arg: &FunctionArg| {
+        let (name, value) = match arg {
+            FunctionArg::Unnamed(value) => (None, value),
+            FunctionArg::Named { name, arg, .. }
+            | FunctionArg::ExprNamed {
+                name: SqlExpr::Identifier(name),
+                arg,
+                ..
+            } => (Some(context.normalize_ident(name.clone())), arg),
+            FunctionArg::ExprNamed { .. } => {
+                let message = "an argument's name must be an identifier";
+                return Err(error::call(function, message));
+            }
+        };
+        match value {
+            FunctionArgExpr::Expr(value) => Ok((name, Written::Sql(value.clone()))),
+            _ => {
+                let message = "* is not an argument; name the columns";
+                Err(error::call(function, message))
+            }
+        }
+    };
+    args.iter().map(one).collect()
 }
 
-/// Plans the relation that an argument names, with the types that it will have.
-pub(super) fn plan_input(
-    function: &str,
-    input: SqlExpr,
-    context: &mut dyn RelationPlannerContext,
-) -> Result<LogicalPlan> {
-    coerced(plan_relation(function, input, context)?)
+impl Resolve for PlanningLoad<'_> {
+    fn constant(&mut self, expr: &SqlExpr) -> Option<ArgumentValue> {
+        ArgumentValue::from_sql(expr, self.0)
+    }
+
+    fn relation(&mut self, function: &str, written: Written) -> Result<LogicalPlan> {
+        let plan = match written {
+            Written::Sql(expr) => plan_relation(function, expr, self.0)?,
+            Written::Value(value) => {
+                let name = value.text().ok_or_else(|| not_a_relation(function))?;
+                look_up(function, name, TableReference::bare("input"), self.0)?
+            }
+            Written::Plan(plan) => plan,
+        };
+        coerced(plan)
+    }
+
+    fn expression(&mut self, expr: SqlExpr, schema: &DFSchema) -> Result<Expr> {
+        self.0.sql_to_expr(expr, schema)
+    }
 }
 
 fn plan_relation(
@@ -356,7 +156,8 @@ fn plan_relation(
     }
 }
 
-fn not_a_relation(function: &str) -> DataFusionError {
+/// The error for what is no relation.
+pub(super) fn not_a_relation(function: &str) -> DataFusionError {
     error::argument(
         function,
         "input",

@@ -7,6 +7,9 @@ pub trait Choice: Sized + Copy + PartialEq + 'static {
     /// Every alternative with its name; the first is the default.
     const ALTERNATIVES: &'static [(&'static str, Self)];
 
+    /// The names of all alternatives, in the same order.
+    const NAMES: &'static [&'static str];
+
     /// The alternative of that name.
     fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALTERNATIVES.iter();
@@ -29,6 +32,7 @@ macro_rules! choice {
 
         impl Choice for $name {
             const ALTERNATIVES: &'static [(&'static str, Self)] = &[$(($text, Self::$alternative)),+];
+            const NAMES: &'static [&'static str] = &[$($text),+];
         }
 
         impl Default for $name {

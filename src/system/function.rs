@@ -58,7 +58,7 @@ pub enum Blocks {
 }
 
 /// The function of this name.
-pub(crate) fn find(name: &str) -> Option<&'static FunctionEntry> {
+pub(super) fn find(name: &str) -> Option<&'static FunctionEntry> {
     let mut functions = FUNCTIONS.iter().copied();
     functions.find(|function| function.name == name)
 }

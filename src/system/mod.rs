@@ -27,8 +27,8 @@ pub(crate) use buckets::{BUCKET, BUCKETIZED, COUNT, GROUP, LocalRequirement, Sec
 pub(crate) use canonical::{canonical_projection, check_levels, find_column, kind_of};
 pub(crate) use classes::column_categories;
 pub(crate) use fingerprints::sensitive_tree;
+pub(crate) use function::system_of;
 pub use function::{Blocks, FunctionEntry};
-pub(crate) use function::{find, system_of};
 pub(crate) use known::Known;
 pub use layout::INDIVIDUAL;
 pub(crate) use layout::{

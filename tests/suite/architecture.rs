@@ -30,13 +30,15 @@ const ROOMS: &str = "
     call/value                engine
     release                   engine  error
     call/source               engine  table error system release call/value
+    call/arguments            engine  table error call/value call/source
     pipeline                  engine  engine/threads table model algorithm check measure error engine
                                       system/anatomy/slppa spec system
-    measure/sql               engine  table measure error system/buckets/lgb system call/value call/source pipeline
+    measure/sql               engine  table measure error system/buckets/lgb system call/value call/source
+                                      call/arguments pipeline
     publish                   engine  table check measure error spec system release pipeline
     planner                   engine  error engine spec system pipeline publish
-    call                      engine  model algorithm error spec system release call/value call/source pipeline
-                                      measure/sql publish
+    call                      engine  model algorithm error spec system release call/value call/source call/arguments
+                                      pipeline measure/sql publish
     register                  engine  system measure/sql planner call
 ";
 

@@ -5,6 +5,8 @@
 mod anatomized_estimates;
 mod anatomy;
 mod architecture;
+mod argument_calls;
+mod arguments;
 mod audited;
 mod bucket_queries;
 mod calls;

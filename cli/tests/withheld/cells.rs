@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use datafusion_anonymize::{AUDITS, FUNCTIONS};
+use datafusion_anonymize::TABLE_FUNCTIONS;
 
 use super::{Told, run};
 
@@ -408,8 +408,11 @@ fn every_place_of_a_file_is_among_them() {
             );
         }
     }
-    let functions = FUNCTIONS.iter().map(|f| f.name);
-    for name in functions.chain(AUDITS.iter().map(|f| f.name)) {
+    for name in TABLE_FUNCTIONS.iter().map(|f| f.name) {
+        // The one reads no table, the other answers counts by the plan of `estimate`.
+        if ["sample_patients", "estimated"].contains(&name) {
+            continue;
+        }
         let begin = format!("{name}(");
         assert!(CALLS.iter().any(|call| call.starts_with(&begin)), "{name}");
     }

@@ -7,18 +7,21 @@ use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, SelectItem, SetExpr, Statement as SqlStatement,
 };
 
-use super::{ArgumentEntry, Refusal, choice};
+use super::{Refusal, SpecArgument, choice};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments};
 use crate::call::value::ArgumentValue;
 use crate::error;
-use crate::measure::sql::ToExpr;
-use crate::spec::{Secrecy, Spec};
+use crate::spec::{Choice, LocalStrategy, Output, Secrecy, SmallPatterns, Spec};
 
 /// The arguments of `anonymize_lgb` besides those of all functions.
-pub(super) static ARGUMENTS: &[ArgumentEntry] = &[
-    ArgumentEntry {
-        name: "semi_sensitive",
-        help: "quasi-identifiers of which some values are secret, each with what says whose: {age: age_private, \
-               zip: 'zip_code LIKE ''9%''', sex: true} (default: none)",
+pub(super) static ARGUMENTS: &[SpecArgument] = &[
+    SpecArgument {
+        argument: Argument::optional(
+            "semi_sensitive",
+            ArgumentKind::Secrecy,
+            "quasi-identifiers of which some values are secret, each with what says whose: {age: age_private, \
+               zip: 'zip_code LIKE ''9%''', sex: true}",
+        ).or("none"),
         read: |mut spec, value, _| {
             let shape = "must map quasi-identifiers to a boolean column, a condition in quotes, true or false";
             let ArgumentValue::Map(entries) = value else {
@@ -36,37 +39,55 @@ pub(super) static ARGUMENTS: &[ArgumentEntry] = &[
             Ok(spec)
         },
     },
-    ArgumentEntry {
-        name: "k",
-        help: "smallest number of individuals in a local group",
+    SpecArgument {
+        argument: Argument::optional(
+            "k",
+            ArgumentKind::Count,
+            "smallest number of individuals in a local group",
+        ),
         read: |spec, value, _| Ok(spec.with_parameter("k", number(value)?)),
     },
-    ArgumentEntry {
-        name: "l",
-        help: "smallest number of different values in a bucket: one number, or {disease: 5, age: 3}",
+    SpecArgument {
+        argument: Argument::optional(
+            "l",
+            ArgumentKind::CountPerColumn,
+            "smallest number of different values in a bucket: one number, or {disease: 5, age: 3}",
+        ),
         read: |spec, value, _| per_attribute(spec, value, "l", Spec::with_l_of),
     },
-    ArgumentEntry {
-        name: "t",
-        help: "largest distance of a bucket from all secret values, for columns of few values instead of an l: {sex: 0.2}",
+    SpecArgument {
+        argument: Argument::optional(
+            "t",
+            ArgumentKind::DecimalPerColumn,
+            "largest distance of a bucket from all secret values, for columns of few values instead of an l: {sex: 0.2}",
+        ),
         read: |spec, value, _| match value {
             ArgumentValue::Map(_) => per_attribute(spec, value, "t", Spec::with_t_of),
             _ => Err("must map columns to a share, such as {sex: 0.2}".into()),
         },
     },
-    ArgumentEntry {
-        name: "strategy",
-        help: "how local groups are formed: 'ncp' (little loss) or 'mdp' (quick) (default: 'ncp')",
+    SpecArgument {
+        argument: Argument::optional(
+            "strategy",
+            ArgumentKind::Choice(LocalStrategy::NAMES),
+            "how local groups are formed: 'ncp' (little loss) or 'mdp' (quick)",
+        ).or("'ncp'"),
         read: |spec, value, _| Ok(spec.with_strategy(choice(value)?)),
     },
-    ArgumentEntry {
-        name: "small_pattern",
-        help: "individuals who keep secret what fewer than k do: 'drop' or 'mask' (default: 'drop')",
+    SpecArgument {
+        argument: Argument::optional(
+            "small_pattern",
+            ArgumentKind::Choice(SmallPatterns::NAMES),
+            "individuals who keep secret what fewer than k do: 'drop' or 'mask'",
+        ).or("'drop'"),
         read: |spec, value, _| Ok(spec.with_small_pattern(choice(value)?)),
     },
-    ArgumentEntry {
-        name: "output",
-        help: "values of buckets permuted in 'rows', or 'detached' in rows of their own (default: 'rows')",
+    SpecArgument {
+        argument: Argument::optional(
+            "output",
+            ArgumentKind::Choice(Output::NAMES),
+            "values of buckets permuted in 'rows', or 'detached' in rows of their own",
+        ).or("'rows'"),
         read: |spec, value, _| Ok(spec.with_output(choice(value)?)),
     },
 ];
@@ -97,10 +118,10 @@ fn per_attribute(
 }
 
 /// Puts columns of flags under the anonymization where the call has conditions in quotes.
-pub(in crate::call) fn plan_flags(
+pub(super) fn plan_flags(
     mut spec: Spec,
     input: LogicalPlan,
-    to_expr: &mut ToExpr,
+    given: &mut Arguments,
 ) -> Result<(Spec, LogicalPlan)> {
     let mut flags: Vec<(Expr, String)> = vec![];
     for (column, text) in spec.written_flags() {
@@ -108,7 +129,7 @@ pub(in crate::call) fn plan_flags(
         let flag = if names.clone().any(|name| *name == text) {
             text
         } else {
-            let expr = condition(&spec, &column, &text, input.schema(), to_expr)?;
+            let expr = condition(&column, &text, input.schema(), given)?;
             let flag = format!("__flag_{column}");
             flags.push((expr, flag.clone()));
             flag
@@ -126,18 +147,13 @@ pub(in crate::call) fn plan_flags(
 }
 
 /// A condition in quotes.
-fn condition(
-    spec: &Spec,
-    column: &str,
-    text: &str,
-    schema: &DFSchema,
-    to_expr: &mut ToExpr,
-) -> Result<Expr> {
+fn condition(column: &str, text: &str, schema: &DFSchema, given: &mut Arguments) -> Result<Expr> {
+    let function = given.function();
     let refuse = |reason: String| -> DataFusionError {
         let message = format!(
             "of '{column}' must be a boolean column or a condition; '{text}' is not: {reason}"
         );
-        error::argument(spec.function(), "semi_sensitive", message)
+        error::argument(function, "semi_sensitive", message)
     };
     let parsed = DFParser::parse_sql(&format!("SELECT {text}"));
     let mut parsed = parsed.map_err(|e| refuse(e.strip_backtrace()))?;
@@ -146,7 +162,8 @@ fn condition(
         _ => None,
     };
     let expr = expr.ok_or_else(|| refuse("it is not one expression".to_owned()))?;
-    to_expr(expr, schema).map_err(|e| refuse(error::text(&e)))
+    let expr = given.expression(expr, schema);
+    expr.map_err(|e| refuse(error::text(&e)))
 }
 
 fn only_expression(statement: SqlStatement) -> Option<SqlExpr> {

@@ -1,4 +1,4 @@
-//! Hierarchies: where they are read from, and `hierarchy(…)`, which shows them.
+//! Hierarchies: where they are read from, and their rows.
 
 mod levels;
 mod made;
@@ -10,7 +10,6 @@ use datafusion::arrow::array::{ArrayRef, ListBuilder, RecordBatch, StringBuilder
 use datafusion::catalog::MemTable;
 use datafusion::common::Result;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, col, scalar_subquery,
 };
@@ -22,7 +21,7 @@ use self::levels::LevelLabel;
 pub(crate) use self::made::Made;
 use self::source::rows_of;
 use super::input;
-use super::load::{Load, PlanningLoad};
+use super::load::Load;
 use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::system::check_levels;
@@ -31,47 +30,6 @@ use crate::table::coding::{BUILT_IN, Levels};
 
 /// The function's name.
 pub(crate) const NAME: &str = "hierarchy";
-
-/// Plans `hierarchy(source)`: the rows of a given hierarchy.
-pub(crate) fn plan_given(
-    name: &str,
-    context: &mut dyn RelationPlannerContext,
-) -> Result<LogicalPlan> {
-    let source = PlanningLoad(context).source(HIERARCHY_FUNCTION, name)?;
-    input::scan_apart(NAME, source)
-}
-
-/// Plans `hierarchy(input, column => …, by => …)`: where the values of a column stand in a hierarchy, or one that is
-/// made from them.
-pub(crate) fn plan_column(
-    input: LogicalPlan,
-    named: &[(String, ArgumentValue)],
-    context: &mut dyn RelationPlannerContext,
-) -> Result<LogicalPlan> {
-    const HELP: &str = "column => age, by => 'bins(5, 20)'";
-    let refuse = |reason: String| error::argument(NAME, "by", reason);
-    let by = text_argument(named, "by", HELP);
-    let made = by.as_ref().map_or(Ok(None), |by| Made::named(by));
-    let made = made.map_err(refuse)?;
-    let known: &[&str] = match made {
-        Some(Made::CoOccurrence(_)) => &["column", "by", "id"],
-        _ => &["column", "by"],
-    };
-    if let Some((name, _)) = named.iter().find(|(n, _)| !known.contains(&n.as_str())) {
-        let nearest = error::did_you_mean(name, known.iter().copied());
-        let message = format!(
-            "there is no argument '{name}'{nearest} (arguments: input, {})",
-            known.join(", ")
-        );
-        return Err(error::call(NAME, message));
-    }
-    if let Some(made) = made {
-        return made.plan(input, named, context);
-    }
-    let (column, by) = (text_argument(named, "column", HELP)?, by?);
-    let levels = read_levels(by, &mut PlanningLoad(context)).map_err(refuse)?;
-    plan_levels(NAME, "by", input, column, &levels)
-}
 
 /// The rows of a column's hierarchy, for the values that a table has: value, level_1, ….
 pub(crate) fn plan_levels(
@@ -122,7 +80,9 @@ pub(crate) fn read_map(
         let text = value.text().ok_or_else(shape)?;
         let levels = match Made::named(text) {
             Ok(Some(made)) => {
-                let made = load.made(made, column).map_err(|e| error::text(&e));
+                let made = load
+                    .made_of_input(made, column)
+                    .map_err(|e| error::text(&e));
                 made.map(|taxonomy| Levels::Tree(Arc::new(taxonomy)))
             }
             Ok(None) => read_levels(text, load),
@@ -152,19 +112,8 @@ pub(crate) fn rows_value(taxonomy: &Taxonomy) -> Result<Expr> {
     Ok(scalar_subquery(Arc::new(plan)))
 }
 
-/// A text among the arguments.
-fn text_argument<'a>(
-    named: &'a [(String, ArgumentValue)],
-    name: &str,
-    help: &str,
-) -> Result<&'a str> {
-    let given = named.iter().find(|(n, _)| n == name);
-    let text = given.and_then(|(_, value)| value.text());
-    text.ok_or_else(|| error::argument(NAME, name, format!("is missing: {help}")))
-}
-
 /// A built-in hierarchy, or one from a file or table; else what is wrong.
-pub(super) fn read_levels(text: &str, load: &mut dyn Load) -> Result<Levels, String> {
+pub(in crate::call) fn read_levels(text: &str, load: &mut dyn Load) -> Result<Levels, String> {
     if let Some(levels) = Levels::built_in(text)? {
         return Ok(levels);
     }

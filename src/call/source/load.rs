@@ -8,14 +8,15 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{MemTable, Session, TableProvider};
 use datafusion::common::{Result, internal_err, plan_err};
-use datafusion::datasource::{TableType, source_as_provider};
+use datafusion::datasource::{TableType, provider_as_source, source_as_provider};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{Expr, LogicalPlan, TableSource, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableSource, lit, scalar_subquery};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::categories::{self, CATEGORIES_FUNCTION};
 use super::hierarchy::{self, HIERARCHY_FUNCTION, Made};
+use super::release::{self, RELEASE_FUNCTION};
 use crate::table::{Categories, Taxonomy};
 
 /// Reads what arguments name.
@@ -23,45 +24,63 @@ pub(crate) trait Load {
     /// The hierarchy in the table of that name, or in the file at that path.
     fn hierarchy(&mut self, name: &str) -> Result<Taxonomy>;
 
+    /// A hierarchy made, as [`Made`] says, of the values that a plan gives.
+    fn made(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy>;
+
     /// The categories in the table of that name, or in the file at that path.
     fn categories(&mut self, name: &str) -> Result<Categories>;
 
-    /// The hierarchy that is made from the values of a column.
-    fn made(&mut self, made: Made, _column: &str) -> Result<Taxonomy> {
+    /// A table of a release, by default the only one; with its hashes checked if `verify`.
+    fn release(
+        &mut self,
+        target: &str,
+        table: Option<&str>,
+        verify: bool,
+    ) -> Result<Arc<dyn TableSource>>;
+
+    /// A hierarchy made of the values of a column of the input.
+    fn made_of_input(&mut self, made: Made, _column: &str) -> Result<Taxonomy> {
         plan_err!(
             "{made} makes a hierarchy from the input of a function that anonymizes; here, name a table or file that holds it"
         )
     }
 }
 
-/// Makes hierarchies from values.
-pub(crate) trait Make: Load {
-    /// The hierarchy of the values that a plan gives.
-    fn make(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy>;
-}
-
 /// Loads, and makes hierarchies from the input of a call.
-pub(crate) struct InputLoad<'a, L> {
+pub(crate) struct InputLoad<'a> {
     /// What loads all else.
-    pub load: L,
+    pub load: &'a mut dyn Load,
     /// The input of the call.
     pub input: &'a LogicalPlan,
     /// Its column that tells individuals apart, if it has one.
     pub id: Option<&'a str>,
 }
 
-impl<L: Make> Load for InputLoad<'_, L> {
+impl Load for InputLoad<'_> {
     fn hierarchy(&mut self, name: &str) -> Result<Taxonomy> {
         self.load.hierarchy(name)
+    }
+
+    fn made(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
+        self.load.made(made, values)
     }
 
     fn categories(&mut self, name: &str) -> Result<Categories> {
         self.load.categories(name)
     }
 
-    fn made(&mut self, made: Made, column: &str) -> Result<Taxonomy> {
+    fn release(
+        &mut self,
+        target: &str,
+        table: Option<&str>,
+        verify: bool,
+    ) -> Result<Arc<dyn TableSource>> {
+        self.load.release(target, table, verify)
+    }
+
+    fn made_of_input(&mut self, made: Made, column: &str) -> Result<Taxonomy> {
         let values = made.values(self.input.clone(), column, self.id)?;
-        self.load.make(made, values)
+        self.load.made(made, values)
     }
 }
 
@@ -70,42 +89,40 @@ pub(crate) struct PlanningLoad<'a>(pub &'a mut dyn RelationPlannerContext);
 
 impl Load for PlanningLoad<'_> {
     fn hierarchy(&mut self, name: &str) -> Result<Taxonomy> {
-        self.loaded(HIERARCHY_FUNCTION, name)
+        self.loaded(HIERARCHY_FUNCTION, vec![lit(name)])
+    }
+
+    fn made(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
+        let values = scalar_subquery(Arc::new(values));
+        self.loaded(HIERARCHY_FUNCTION, vec![lit(made.to_string()), values])
     }
 
     fn categories(&mut self, name: &str) -> Result<Categories> {
-        self.loaded(CATEGORIES_FUNCTION, name)
+        self.loaded(CATEGORIES_FUNCTION, vec![lit(name)])
     }
-}
 
-impl Make for PlanningLoad<'_> {
-    fn make(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
-        let arguments = made.arguments(values);
+    fn release(
+        &mut self,
+        target: &str,
+        table: Option<&str>,
+        verify: bool,
+    ) -> Result<Arc<dyn TableSource>> {
         let context = self.0.context_provider();
-        let source = context.get_table_function_source(HIERARCHY_FUNCTION, arguments)?;
-        of_source(HIERARCHY_FUNCTION, &source)
+        context
+            .get_table_function_source(RELEASE_FUNCTION, release::arguments(target, table, verify))
     }
 }
 
 impl PlanningLoad<'_> {
-    /// A table of what one of our table functions loads.
-    pub fn source(&mut self, function: &str, name: &str) -> Result<Arc<dyn TableSource>> {
-        self.0
-            .context_provider()
-            .get_table_function_source(function, vec![lit(name)])
-    }
-
-    fn loaded<T: Loadable>(&mut self, function: &str, name: &str) -> Result<T> {
-        of_source(function, &self.source(function, name)?)
-    }
-}
-
-/// What a table of one of our table functions was loaded from.
-fn of_source<T: Loadable>(function: &str, source: &Arc<dyn TableSource>) -> Result<T> {
-    let provider = source_as_provider(source)?;
-    match (provider.as_ref() as &dyn Any).downcast_ref::<Loaded<T>>() {
-        Some(loaded) => Ok(loaded.value.clone()),
-        None => internal_err!("{function} gives another table"),
+    /// What one of our table functions loads.
+    fn loaded<T: Loadable>(&mut self, function: &str, args: Vec<Expr>) -> Result<T> {
+        let context = self.0.context_provider();
+        let source = context.get_table_function_source(function, args)?;
+        let provider = source_as_provider(&source)?;
+        match (provider.as_ref() as &dyn Any).downcast_ref::<Loaded<T>>() {
+            Some(loaded) => Ok(loaded.value.clone()),
+            None => internal_err!("{function} gives another table"),
+        }
     }
 }
 
@@ -117,14 +134,23 @@ impl Load for SessionLoad<'_> {
         hierarchy::load(self.0, name)
     }
 
+    fn made(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
+        made.make(self.0, &values)
+    }
+
     fn categories(&mut self, name: &str) -> Result<Categories> {
         categories::load(self.0, name)
     }
-}
 
-impl Make for SessionLoad<'_> {
-    fn make(&mut self, made: Made, values: LogicalPlan) -> Result<Taxonomy> {
-        made.make(self.0, &values)
+    fn release(
+        &mut self,
+        target: &str,
+        table: Option<&str>,
+        verify: bool,
+    ) -> Result<Arc<dyn TableSource>> {
+        Ok(provider_as_source(release::open(
+            self.0, target, table, verify,
+        )?))
     }
 }
 

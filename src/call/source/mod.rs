@@ -6,6 +6,7 @@ pub(crate) mod files;
 pub(crate) mod hierarchy;
 pub(crate) mod input;
 mod load;
+pub(crate) mod release;
 pub(crate) mod url_tables;
 
 pub(crate) use load::{InputLoad, Load, PlanningLoad, SessionLoad};

@@ -21,6 +21,7 @@ mod matches;
 mod predicate;
 mod report;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Fields};
@@ -33,29 +34,33 @@ use datafusion::logical_expr::{
 };
 
 use self::answers::workload_answers;
-use self::arguments::{Bucket, Counted, Local, Request};
+use self::arguments::{ARGUMENTS, Bucket, Counted, Local, Request};
 use self::draw::Drawn;
 use self::matches::workload_matches;
 use super::estimate::column_values;
-use super::function::{MeasureCall, MeasureEntry, ToExpr};
+use crate::call::arguments::{Arguments, Function};
 use crate::call::source::hierarchy::rows_value;
 use crate::table::coding::Levels;
 
 const NAME: &str = "query_error";
 
 /// One row per query.
-pub(super) const ENTRY: MeasureEntry = MeasureEntry {
+pub(super) const FUNCTION: Function = Function {
     name: NAME,
-    relations: &["original", "published"],
-    positional: &[],
+    help: "how wrong counts over a published table are: one row per random query",
+    positional: 2,
+    arguments: Cow::Borrowed(ARGUMENTS),
+    refused: &[],
     plan: plan_report,
 };
 
 /// One row for all queries.
-pub(super) const SUMMARY: MeasureEntry = MeasureEntry {
+pub(super) const SUMMARY: Function = Function {
     name: "query_error_summary",
-    relations: &["original", "published"],
-    positional: &[],
+    help: "how wrong counts over a published table are: one row for all random queries",
+    positional: 2,
+    arguments: Cow::Borrowed(ARGUMENTS),
+    refused: &[],
     plan: plan_summary,
 };
 
@@ -71,10 +76,9 @@ pub(crate) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     Ok(())
 }
 
-fn plan_report(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
-    let request = Request::read(&ENTRY, &call)?;
+fn plan_report(given: &mut Arguments) -> Result<LogicalPlan> {
+    let request = Request::take(given)?;
     let builder = answered(
-        &call.relations,
         &request,
         report::workload_report(request.local.is_some()).as_ref(),
     )?;
@@ -82,10 +86,9 @@ fn plan_report(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
     shown(builder, &report::report_fields(request.local.is_some()))
 }
 
-fn plan_summary(call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
-    let request = Request::read(&SUMMARY, &call)?;
+fn plan_summary(given: &mut Arguments) -> Result<LogicalPlan> {
+    let request = Request::take(given)?;
     let builder = answered(
-        &call.relations,
         &request,
         report::workload_summary(request.local.is_some()).as_ref(),
     )?;
@@ -101,16 +104,12 @@ fn shown(builder: LogicalPlanBuilder, fields: &Fields) -> Result<LogicalPlan> {
 
 /// Both tables' answers, made into a result.
 fn answered(
-    relations: &[LogicalPlan],
     request: &Request,
     result: &datafusion::logical_expr::ScalarUDF,
 ) -> Result<LogicalPlanBuilder> {
-    let [original, published] = relations else {
-        return datafusion::common::internal_err!("{NAME} takes two relations");
-    };
-    let workload = workload(original, request)?;
-    let exact = exact(original, request, &workload)?;
-    let estimated = estimated(published, request, &workload)?;
+    let workload = workload(&request.original, request)?;
+    let exact = exact(&request.original, request, &workload)?;
+    let estimated = estimated(&request.published, request, &workload)?;
     let names: Vec<Expr> = request.columns().map(|c| lit(c.name.as_str())).collect();
     let names = datafusion::functions_nested::expr_fn::make_array(names);
     let args = vec![

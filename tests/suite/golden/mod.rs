@@ -17,7 +17,7 @@
 //! recorded.
 
 mod calls;
-mod measured;
+pub mod measured;
 mod messages;
 mod plans;
 mod published;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use datafusion_anonymize::{AUDITS, FUNCTIONS, arguments_of};
+use datafusion_anonymize::TABLE_FUNCTIONS;
 use serde_json::Value;
 
 use super::{golden, part};
@@ -55,25 +55,12 @@ fn golden_exports() {
 #[test]
 fn golden_arguments() {
     let mut text = String::new();
-    for function in FUNCTIONS {
-        let arguments = arguments_of(function.name).map(|a| format!("{}: {}\n", a.name, a.help));
-        let models = datafusion_anonymize::internals::model::offered_by(function.name);
-        let parameters = models.flat_map(|m| {
-            m.parameters
-                .iter()
-                .map(|p| format!("{}: {}\n", p.name, m.name))
-        });
-        let lines: String = arguments.chain(parameters).collect();
-        text += &part(&format!("{}: {}", function.name, function.help), &lines);
-    }
-    for audit in AUDITS {
-        let relations = audit.relations.iter().map(|r| (r.name, r.help));
-        let arguments = audit.arguments.iter().map(|a| (a.name, a.help));
-        let lines = relations.chain(arguments);
+    for function in TABLE_FUNCTIONS.iter() {
+        let lines = function.arguments.iter();
         let lines: String = lines
-            .map(|(name, help)| format!("{name}: {help}\n"))
+            .map(|argument| format!("{}: {}\n", argument.name, argument.described()))
             .collect();
-        text += &part(&format!("{}: {}", audit.name, audit.help), &lines);
+        text += &part(&format!("{}: {}", function.name, function.help), &lines);
     }
     golden("arguments", &text);
 }

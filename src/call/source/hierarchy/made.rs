@@ -2,23 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::execution::SessionState;
 use datafusion::functions_aggregate::expr_fn::array_agg;
-use datafusion::logical_expr::planner::RelationPlannerContext;
-use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, scalar_subquery,
-};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col};
 use datafusion::prelude::DataFrame;
 
 use super::super::input;
-use super::source::HIERARCHY_FUNCTION;
-use super::{NAME, text_argument};
-use crate::call::value::ArgumentValue;
+use super::NAME;
 use crate::error;
 use crate::system::find_column;
 use crate::table::{Fingerprints, Taxonomy, co_occurrence, even};
@@ -35,15 +29,12 @@ pub(crate) enum Made {
 /// What can be written for a hierarchy that is made.
 pub(super) const MADE: &str = "'even(5)' or 'co_occurrence(5)'";
 
-/// Why an id is needed.
-const WHY_ID: &str = "which values occur together is a question about individuals";
-
 /// The most children of a label unless said otherwise, as in Gong et al. 2017.
 const FAN_OUT: usize = 5;
 
 impl Made {
     /// Reads a way as it is written in SQL; `None` if the text names something else.
-    pub(in crate::call::source) fn named(text: &str) -> Result<Option<Self>, String> {
+    pub(in crate::call) fn named(text: &str) -> Result<Option<Self>, String> {
         let text = text.trim();
         let (name, fan_out) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
             Some((name, fan_out)) => (name.trim(), Some(fan_out.trim())),
@@ -66,65 +57,45 @@ impl Made {
         }
     }
 
-    /// Plans `hierarchy(input, column => …, by => 'even(5)')`. The hierarchy is made when the call is planned, because
-    /// its number of levels is part of the result's schema; a view over it keeps what was made.
-    pub(super) fn plan(
-        self,
-        input: LogicalPlan,
-        named: &[(String, ArgumentValue)],
-        context: &mut dyn RelationPlannerContext,
-    ) -> Result<LogicalPlan> {
-        let column = text_argument(named, "column", "column => disease")?;
-        let id = match self {
-            Self::Even(_) => None,
-            Self::CoOccurrence(_) => Some(text_argument(named, "id", WHY_ID)?),
-        };
-        let arguments = self.arguments(self.values(input, column, id)?);
-        let context = context.context_provider();
-        let source = context.get_table_function_source(HIERARCHY_FUNCTION, arguments)?;
-        input::scan_apart(NAME, source)
-    }
-
-    /// What our table function makes a hierarchy of.
-    pub(in crate::call::source) fn arguments(self, values: LogicalPlan) -> Vec<Expr> {
-        vec![lit(self.to_string()), scalar_subquery(Arc::new(values))]
-    }
-
-    /// The values of a column, or the lists of them that individuals have.
-    pub(in crate::call::source) fn values(
+    /// The values of a column of which the hierarchy is made, or a list of them for each individual.
+    pub(in crate::call) fn values(
         self,
         input: LogicalPlan,
         column: &str,
         id: Option<&str>,
     ) -> Result<LogicalPlan> {
-        let find = |argument: &str, name: &str| -> Result<Expr> {
+        let found = |argument: &str, name: &str| -> Result<Expr> {
             let (column, _) = find_column(NAME, argument, name, input.schema())?;
             Ok(Expr::Column(column))
         };
-        let value = find("column", column)?.alias("value");
-        let values = match self {
+        let value = found("column", column)?.alias("value");
+        match self {
             Self::Even(_) => LogicalPlanBuilder::from(input.clone())
                 .project([value])?
                 .filter(col("value").is_not_null())?
                 .distinct()?
                 .sort([col("value").sort(true, false)])?
-                .project([cast(col("value"), DataType::Utf8).alias("value")])?,
+                .project([cast(col("value"), DataType::Utf8).alias("value")])?
+                .build(),
             Self::CoOccurrence(_) => {
-                let missing = || error::argument(NAME, "id", format!("is missing: {WHY_ID}"));
-                let id = find("id", id.ok_or_else(missing)?)?;
+                let id = id.ok_or_else(|| {
+                    let message =
+                        "is missing: which values occur together is a question about individuals";
+                    error::argument(NAME, "id", message)
+                })?;
                 LogicalPlanBuilder::from(input.clone())
-                    .project([id.alias("id"), value])?
+                    .project([found("id", id)?.alias("id"), value])?
                     .filter(col("id").is_not_null().and(col("value").is_not_null()))?
                     .project([col("id"), cast(col("value"), DataType::Utf8).alias("value")])?
                     .aggregate([col("id")], [array_agg(col("value")).alias("values")])?
                     .project([col("values")])?
+                    .build()
             }
-        };
-        values.build()
+        }
     }
 
     /// Makes the hierarchy of the values, or lists of values, that a plan gives.
-    pub(in crate::call::source) fn make(
+    pub(in crate::call) fn make(
         self,
         state: &SessionState,
         values: &LogicalPlan,

@@ -1,22 +1,28 @@
 //! `audit`: what a published table attains, one row per measure.
 
+use std::borrow::Cow;
+
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::figures::{aggregate_classes, aggregate_individuals};
 use super::roles::Roles;
-use super::{AuditArgument, AuditEntry, Given, RelationEntry, classes, loss, original, population};
+use super::{classes, loss, original, population};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments, Function};
 use crate::call::source::hierarchy::plan_rows;
 use crate::measure::{AuditCall, ClassesSpec, Report, Versus};
 use crate::pipeline::{ClassesNode, report};
 use crate::system::{BUCKET, BUCKETIZED};
 
 /// The entry of `audit`.
-pub(super) const AUDIT: AuditEntry = AuditEntry {
+pub(super) const AUDIT: Function = Function {
     name: "audit",
     help: "what a published table attains, whoever made it: one row per measure",
-    relations: &[PUBLISHED, POPULATION, ORIGINAL],
-    arguments: &[
+    positional: 1,
+    arguments: Cow::Borrowed(&[
+        PUBLISHED,
+        POPULATION,
+        ORIGINAL,
         classes::ID,
         classes::ONE_ROW,
         classes::QI,
@@ -31,56 +37,64 @@ pub(super) const AUDIT: AuditEntry = AuditEntry {
         ORIGINAL_ID,
         SAME_IDS,
         loss::HIERARCHY,
-    ],
-    build,
+    ]),
+    refused: &[],
+    plan,
 };
 
-pub(super) const PUBLISHED: RelationEntry = RelationEntry {
-    name: "published",
-    required: true,
-    help: "the table as it is, or would be, published",
-};
+pub(super) const PUBLISHED: Argument = Argument::required(
+    "published",
+    ArgumentKind::Relation,
+    "the table as it is, or would be, published",
+);
 
-const POPULATION: RelationEntry = RelationEntry {
-    name: "population",
-    required: false,
-    help: "the people among whom an attacker looks, with the quasi-identifiers as they are (default: unknown)",
-};
+const POPULATION: Argument = Argument::optional(
+    "population",
+    ArgumentKind::Relation,
+    "the people among whom an attacker looks, with the quasi-identifiers as they are",
+)
+.or("unknown");
 
-const POPULATION_ID: AuditArgument = AuditArgument {
-    name: "population_id",
-    help: "the column of the population that tells individuals apart (default: one row each)",
-};
+const POPULATION_ID: Argument = Argument::optional(
+    "population_id",
+    ArgumentKind::Column,
+    "the column of the population that tells individuals apart",
+)
+.or("one row each");
 
-const ORIGINAL: RelationEntry = RelationEntry {
-    name: "original",
-    required: false,
-    help: "the table before it was anonymized, to check that the published one is true (default: not checked)",
-};
+const ORIGINAL: Argument = Argument::optional(
+    "original",
+    ArgumentKind::Relation,
+    "the table before it was anonymized, to check that the published one is true",
+)
+.or("not checked");
 
-const ORIGINAL_ID: AuditArgument = AuditArgument {
-    name: "original_id",
-    help: "the column of the original table that tells individuals apart (default: the one named by id)",
-};
+const ORIGINAL_ID: Argument = Argument::optional(
+    "original_id",
+    ArgumentKind::Column,
+    "the column of the original table that tells individuals apart",
+)
+.or("the one named by id");
 
-const SAME_IDS: AuditArgument = AuditArgument {
-    name: "same_ids",
-    help: "true if the published ids are those of the original, so that each is compared with itself (default: false)",
-};
+const SAME_IDS: Argument = Argument::optional(
+    "same_ids",
+    ArgumentKind::Flag,
+    "true if the published ids are those of the original, so that each is compared with itself",
+)
+.or("false");
 
-pub(super) const CATEGORIES: AuditArgument = AuditArgument {
-    name: "categories",
-    help: "categories of sensitive values, the most sensitive first: [['HIV', 'Cancer'], ['Flu']], or a table or file (default: none)",
-};
+pub(super) const CATEGORIES: Argument = Argument::optional("categories", ArgumentKind::Categories, "categories of sensitive values, the most sensitive first: [['HIV', 'Cancer'], ['Flu']], or a table or file").or("none");
 
-pub(super) const C: AuditArgument = AuditArgument {
-    name: "c",
-    help: "the c of recursive (c, l)-diversity (default: 3)",
-};
+pub(super) const C: Argument = Argument::optional(
+    "c",
+    ArgumentKind::Decimal,
+    "the c of recursive (c, l)-diversity",
+)
+.or("3");
 
-fn build(given: &mut Given) -> Result<LogicalPlan> {
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
     let roles = Roles::take(given)?;
-    let categories = given.categories(roles.sensitive_name());
+    let categories = classes::take_categories(given, &roles)?;
     let c = given.fraction("c")?.unwrap_or((3, 1));
     let versus = classes::take_versus(given)?;
     let spec = ClassesSpec {
@@ -97,8 +111,8 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
     let figures = aggregate_classes(ClassesNode::plan(spec, inputs)?)?;
     let plan = LogicalPlanBuilder::from(figures);
     let (population, original) = (
-        given.optional_relation("population"),
-        given.optional_relation("original"),
+        given.optional_relation("population")?,
+        given.optional_relation("original")?,
     );
     let (has_population, has_original) = (population.is_some(), original.is_some());
     let same_ids = given.flag("same_ids")?;

@@ -1,5 +1,7 @@
 //! `audit_classes` and `vulnerable_classes`: one row per class, without any of its values.
 
+use std::borrow::Cow;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::functions_aggregate::expr_fn::count_distinct;
@@ -10,77 +12,87 @@ use datafusion::logical_expr::{
 
 use super::audit::{C, CATEGORIES, PUBLISHED};
 use super::roles::{CLASS, Roles};
-use super::{AuditArgument, AuditEntry, Given};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments, Function};
 use crate::measure::{ClassKey, ClassesSpec, Versus};
 use crate::pipeline::ClassesNode;
+use crate::table::Categories;
 
-pub(super) const ID: AuditArgument = AuditArgument {
-    name: "id",
-    help: "the column that tells individuals apart, usually a pseudonym",
-};
+pub(super) const ID: Argument = Argument::optional(
+    "id",
+    ArgumentKind::Column,
+    "the column that tells individuals apart, usually a pseudonym",
+);
 
-pub(super) const ONE_ROW: AuditArgument = AuditArgument {
-    name: "one_row_per_individual",
-    help: "true, instead of id, if no individual has two records (default: false)",
-};
+pub(super) const ONE_ROW: Argument = Argument::optional(
+    "one_row_per_individual",
+    ArgumentKind::Flag,
+    "true, instead of id, if no individual has two records",
+)
+.or("false");
 
-pub(super) const QI: AuditArgument = AuditArgument {
-    name: "qi",
-    help: "the quasi-identifiers as they are published, of any type",
-};
+pub(super) const QI: Argument = Argument::required(
+    "qi",
+    ArgumentKind::Columns,
+    "the quasi-identifiers as they are published, of any type",
+);
 
-pub(super) const SENSITIVE: AuditArgument = AuditArgument {
-    name: "sensitive",
-    help: "the column to protect",
-};
+pub(super) const SENSITIVE: Argument =
+    Argument::required("sensitive", ArgumentKind::Column, "the column to protect");
 
-pub(super) const K: AuditArgument = AuditArgument {
-    name: "k",
-    help: "individuals for IR (k, l)-anonymity (default: l)",
-};
+pub(super) const K: Argument = Argument::optional(
+    "k",
+    ArgumentKind::Count,
+    "individuals for IR (k, l)-anonymity",
+)
+.or("l");
 
-pub(super) const L: AuditArgument = AuditArgument {
-    name: "l",
-    help: "finds classes that satisfy IR (k, l)-anonymity and not EIR l-diversity",
-};
+pub(super) const L: Argument = Argument::optional(
+    "l",
+    ArgumentKind::Count,
+    "finds classes that satisfy IR (k, l)-anonymity and not EIR l-diversity",
+);
 
-pub(super) const ALPHA: AuditArgument = AuditArgument {
-    name: "alpha",
-    help: "with beta: finds classes that satisfy IR (α, β)-anonymity and not EIR (α, β)-anonymity",
-};
+pub(super) const ALPHA: Argument = Argument::optional(
+    "alpha",
+    ArgumentKind::Share,
+    "with beta: finds classes that satisfy IR (α, β)-anonymity and not EIR (α, β)-anonymity",
+);
 
-pub(super) const BETA: AuditArgument = AuditArgument {
-    name: "beta",
-    help: "see alpha",
-};
+pub(super) const BETA: Argument = Argument::optional("beta", ArgumentKind::Share, "see alpha");
 
-pub(super) const SEED: AuditArgument = AuditArgument {
-    name: "seed",
-    help: "names classes as class_key(seed, qi, …) does, so that they can be found again (default: random)",
-};
+pub(super) const SEED: Argument = Argument::optional(
+    "seed",
+    ArgumentKind::Seed,
+    "names classes as class_key(seed, qi, …) does, so that they can be found again",
+)
+.or("random");
 
 /// The entry of `audit_classes`.
-pub(super) const AUDIT_CLASSES: AuditEntry = AuditEntry {
+pub(super) const AUDIT_CLASSES: Function = Function {
     name: "audit_classes",
     help: "what each class of a published table attains, without any of its values",
-    relations: &[PUBLISHED],
-    arguments: &[
-        ID, ONE_ROW, QI, SENSITIVE, CATEGORIES, C, K, L, ALPHA, BETA, SEED,
-    ],
-    build: audit_classes,
+    positional: 1,
+    arguments: Cow::Borrowed(&[
+        PUBLISHED, ID, ONE_ROW, QI, SENSITIVE, CATEGORIES, C, K, L, ALPHA, BETA, SEED,
+    ]),
+    refused: &[],
+    plan: audit_classes,
 };
 
 /// The entry of `vulnerable_classes`.
-pub(super) const VULNERABLE_CLASSES: AuditEntry = AuditEntry {
+pub(super) const VULNERABLE_CLASSES: Function = Function {
     name: "vulnerable_classes",
     help: "the classes that satisfy an identity-reserved model and not its enhanced form",
-    relations: &[PUBLISHED],
-    arguments: &[ID, ONE_ROW, QI, SENSITIVE, K, L, ALPHA, BETA, SEED],
-    build: vulnerable_classes,
+    positional: 1,
+    arguments: Cow::Borrowed(&[
+        PUBLISHED, ID, ONE_ROW, QI, SENSITIVE, K, L, ALPHA, BETA, SEED,
+    ]),
+    refused: &[],
+    plan: vulnerable_classes,
 };
 
 /// How classes are measured unless a function wants more.
-pub(super) fn spec(given: &Given, roles: &Roles) -> Result<ClassesSpec> {
+pub(super) fn spec(given: &Arguments, roles: &Roles) -> Result<ClassesSpec> {
     Ok(ClassesSpec {
         function: given.function().to_owned(),
         one_row_per_individual: roles.one_row_per_individual(),
@@ -97,7 +109,7 @@ pub(super) fn spec(given: &Given, roles: &Roles) -> Result<ClassesSpec> {
 }
 
 /// The pair of models that a call compares.
-pub(super) fn take_versus(given: &mut Given) -> Result<Option<Versus>> {
+pub(super) fn take_versus(given: &mut Arguments) -> Result<Option<Versus>> {
     let (k, l) = (given.count("k")?, given.count("l")?);
     let (alpha, beta) = (given.share("alpha")?, given.share("beta")?);
     match (k, l, alpha, beta) {
@@ -114,17 +126,24 @@ pub(super) fn take_versus(given: &mut Given) -> Result<Option<Versus>> {
     }
 }
 
+/// The categories of the sensitive values, if there are some.
+pub(super) fn take_categories(given: &mut Arguments, roles: &Roles) -> Result<Option<Categories>> {
+    let sensitive = roles.sensitive_name().to_owned();
+    let read = given.categories(&[sensitive])?.pop();
+    Ok(read.map(|(_, categories)| categories))
+}
+
 /// With a key from the call's seed, if there is one.
-pub(super) fn seeded(given: &mut Given, mut spec: ClassesSpec) -> Result<ClassesSpec> {
+pub(super) fn seeded(given: &mut Arguments, mut spec: ClassesSpec) -> Result<ClassesSpec> {
     if let Some(seed) = given.seed()? {
         spec.key = ClassKey::from_seed(&seed);
     }
     Ok(spec)
 }
 
-fn audit_classes(given: &mut Given) -> Result<LogicalPlan> {
+fn audit_classes(given: &mut Arguments) -> Result<LogicalPlan> {
     let roles = Roles::take(given)?;
-    let categories = given.categories(roles.sensitive_name());
+    let categories = take_categories(given, &roles)?;
     let c = given.fraction("c")?.unwrap_or((3, 1));
     let versus = take_versus(given)?;
     let spec = ClassesSpec {
@@ -171,7 +190,7 @@ fn audit_classes(given: &mut Given) -> Result<LogicalPlan> {
         .build()
 }
 
-fn vulnerable_classes(given: &mut Given) -> Result<LogicalPlan> {
+fn vulnerable_classes(given: &mut Arguments) -> Result<LogicalPlan> {
     let roles = Roles::take(given)?;
     let Some(versus) = take_versus(given)? else {
         return Err(given.refuse(

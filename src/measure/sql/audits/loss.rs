@@ -2,6 +2,8 @@
 
 mod sensitive;
 
+use std::borrow::Cow;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::coalesce;
@@ -14,9 +16,8 @@ use datafusion::logical_expr::{
 
 use super::audit::PUBLISHED;
 use super::roles::{CLASS, INDIVIDUAL, find};
-use super::{
-    AuditArgument, AuditEntry, Given, RelationEntry, class_tuple, classes, different_values,
-};
+use super::{class_tuple, classes, different_values};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments, Function};
 use crate::call::source::hierarchy::{plan_levels, plan_rows};
 use crate::call::value::ArgumentValue;
 use crate::measure::cells::is_generalized;
@@ -29,58 +30,34 @@ use crate::system::{BUCKET, BUCKETIZED, INDIVIDUAL as PSEUDONYM};
 use crate::table::coding::Levels;
 
 /// The entry of `information_loss`.
-pub(super) const INFORMATION_LOSS: AuditEntry = AuditEntry {
+pub(super) const INFORMATION_LOSS: Function = Function {
     name: "information_loss",
     help: "what was lost on the way from the original table to the published one, per column and in total",
-    relations: &[
-        RelationEntry {
-            name: "original",
-            required: true,
-            help: "the table before it was anonymized",
-        },
+    positional: 2,
+    arguments: Cow::Borrowed(&[
+        Argument::required("original", ArgumentKind::Relation, "the table before it was anonymized"),
         PUBLISHED,
-    ],
-    arguments: &[
         classes::ID,
-        AuditArgument {
-            name: "original_id",
-            help: "the column of the original table that tells individuals apart (default: the one named by id)",
-        },
+        Argument::optional("original_id", ArgumentKind::Column, "the column of the original table that tells individuals apart").or("the one named by id"),
         classes::ONE_ROW,
         classes::QI,
-        AuditArgument {
-            name: "sensitive",
-            help: "the sensitive column; records are its different values per individual (default: all records)",
-        },
-        AuditArgument {
-            name: "categorical",
-            help: "quasi-identifiers of a numeric type whose values are names, such as postcodes (default: lists)",
-        },
-        AuditArgument {
-            name: "domain",
-            help: "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']} (default: from the original)",
-        },
+        Argument::optional("sensitive", ArgumentKind::Column, "the sensitive column; records are its different values per individual").or("all records"),
+        Argument::optional("categorical", ArgumentKind::Columns, "quasi-identifiers of a numeric type whose values are names, such as postcodes").or("lists"),
+        Argument::optional("domain", ArgumentKind::Domains, "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']}").or("from the original"),
         HIERARCHY,
-        AuditArgument {
-            name: "same_ids",
-            help: "true if the published ids are those of the original, so that SA-NCP can be told per original value (default: false)",
-        },
-        AuditArgument {
-            name: "k",
-            help: "the k that CAVG is measured against (default: the smallest class)",
-        },
-        AuditArgument {
-            name: "published_only",
-            help: "true if records that were dropped do not count, and domains are what the published cells stand for (default: false)",
-        },
-    ],
-    build,
+        Argument::optional("same_ids", ArgumentKind::Flag, "true if the published ids are those of the original, so that SA-NCP can be told per original value").or("false"),
+        Argument::optional("k", ArgumentKind::Count, "the k that CAVG is measured against").or("the smallest class"),
+        Argument::optional("published_only", ArgumentKind::Flag, "true if records that were dropped do not count, and domains are what the published cells stand for").or("false")]),
+    refused: &[],
+    plan,
 };
 
-pub(super) const HIERARCHY: AuditArgument = AuditArgument {
-    name: "hierarchy",
-    help: "columns published as labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv'} (default: none)",
-};
+pub(super) const HIERARCHY: Argument = Argument::optional(
+    "hierarchy",
+    ArgumentKind::Hierarchies,
+    "columns published as labels: {age: 'bins(5, 20)', postcode: 'mask', city: 'city.csv'}",
+)
+.or("none");
 
 /// Both tables with their roles.
 struct LossTables {
@@ -95,11 +72,11 @@ struct LossTables {
     buckets: Option<Vec<Option<Column>>>,
 }
 
-fn build(given: &mut Given) -> Result<LogicalPlan> {
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
     let tables = LossTables::take(given)?;
     let categorical = given.columns("categorical")?;
     let domains = take_domains(given)?;
-    let hierarchies = given.hierarchies();
+    let hierarchies = given.hierarchies()?;
     let (k, same_ids) = (given.count("k")?, given.flag("same_ids")?);
     let published_only = given.flag("published_only")?;
     let named = categorical.iter().map(|name| ("categorical", name));
@@ -223,7 +200,7 @@ enum Side {
 }
 
 impl LossTables {
-    fn take(given: &mut Given) -> Result<Self> {
+    fn take(given: &mut Arguments) -> Result<Self> {
         let (original, published) = (given.relation("original")?, given.relation("published")?);
         let (id, alone) = (given.column("id")?, given.flag("one_row_per_individual")?);
         let original_id = given.column("original_id")?;
@@ -604,7 +581,7 @@ fn is_list(data_type: &DataType) -> bool {
 }
 
 /// Stated domains: columns with the values as they were written.
-fn take_domains(given: &mut Given) -> Result<Vec<(String, Vec<String>)>> {
+fn take_domains(given: &mut Arguments) -> Result<Vec<(String, Vec<String>)>> {
     const SHAPE: &str = "must map columns to [smallest, largest] or to the list of their values";
     let Some(value) = given.take("domain") else {
         return Ok(vec![]);
@@ -625,7 +602,7 @@ fn take_domains(given: &mut Given) -> Result<Vec<(String, Vec<String>)>> {
 }
 
 fn stated_domain(
-    given: &Given,
+    given: &Arguments,
     name: &str,
     values: &[String],
     data_type: &DataType,

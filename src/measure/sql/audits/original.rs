@@ -9,7 +9,8 @@ use datafusion::logical_expr::{
 };
 
 use super::roles::{CLASS, INDIVIDUAL, Roles, SENSITIVE, find, qi_name};
-use super::{Given, class_tuple, value_hash};
+use super::{class_tuple, value_hash};
+use crate::call::arguments::Arguments;
 use crate::measure::{COUNTS, CompareSpec};
 use crate::pipeline::compare;
 
@@ -27,7 +28,7 @@ struct Original<'a> {
 /// Where both tables have the same ids, every individual is compared with itself, and the published individuals are counted
 /// on the way. Otherwise ids are pseudonyms, and what can be compared is who has the same fingerprint and fits.
 pub(super) fn figures(
-    given: &mut Given,
+    given: &mut Arguments,
     roles: &Roles,
     table: LogicalPlan,
     same_ids: bool,

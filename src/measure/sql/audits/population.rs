@@ -7,12 +7,12 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, cast, col, ident, lit, when,
 };
 
-use super::Given;
 use super::roles::{CLASS, INDIVIDUAL, Roles, find, qi_name};
+use crate::call::arguments::Arguments;
 
 /// The figures of a population, in one row of floats: one individual per row of it, or per `population_id`.
 pub(super) fn figures(
-    given: &mut Given,
+    given: &mut Arguments,
     roles: &Roles,
     population: LogicalPlan,
 ) -> Result<LogicalPlan> {

@@ -8,7 +8,8 @@ use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Case, ScalarFunction};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit};
 
-use super::{Given, class_tuple};
+use super::class_tuple;
+use crate::call::arguments::Arguments;
 use crate::call::source::hierarchy::plan_rows;
 use crate::error;
 use crate::measure::{CoverColumn, CoverSpec, GatherSpec, plain_type};
@@ -46,19 +47,19 @@ pub(super) struct Roles {
 
 impl Roles {
     /// Takes the table and its roles from a call.
-    pub fn take(given: &mut Given) -> Result<Self> {
+    pub fn take(given: &mut Arguments) -> Result<Self> {
         let sensitive = given.column("sensitive")?;
         let mut each = Self::take_with(given, &Vec::from_iter(sensitive))?;
         Ok(each.remove(0))
     }
 
     /// Takes the table and its roles from a call, once for each of its sensitive columns, of which there is one at least.
-    pub fn take_each(given: &mut Given) -> Result<Vec<Self>> {
+    pub fn take_each(given: &mut Arguments) -> Result<Vec<Self>> {
         let sensitive = given.columns("sensitive")?;
         Self::take_with(given, &sensitive)
     }
 
-    fn take_with(given: &mut Given, sensitive: &[String]) -> Result<Vec<Self>> {
+    fn take_with(given: &mut Arguments, sensitive: &[String]) -> Result<Vec<Self>> {
         let table = given.relation("published")?;
         let (id, alone) = (given.column("id")?, given.flag("one_row_per_individual")?);
         let qi = given.columns("qi")?;
@@ -115,7 +116,7 @@ impl Roles {
         let others: Vec<String> = others.cloned().collect();
         let id = id.map(|id| find(function, "id", &id, schema)).transpose()?;
         let id = id.map(|(column, data_type)| (column, data_type.clone()));
-        let hierarchies = given.hierarchies();
+        let hierarchies = given.hierarchies()?;
         let (hierarchies, others_with): (Vec<_>, Vec<_>) = hierarchies
             .into_iter()
             .partition(|(name, _)| qi.contains(name));
@@ -315,7 +316,7 @@ impl Roles {
 
 /// The hierarchy of a sensitive column, which must say the labels of every value.
 fn labels_of(
-    given: &Given,
+    given: &Arguments,
     name: &str,
     levels: &Levels,
     data_type: &DataType,

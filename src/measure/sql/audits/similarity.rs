@@ -1,5 +1,7 @@
 //! `similarity_attack`: classes whose sensitive values fall into one category, or mostly do.
 
+use std::borrow::Cow;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::functions_aggregate::expr_fn::count_distinct;
@@ -8,27 +10,31 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col,
 use super::audit::{CATEGORIES, PUBLISHED};
 use super::classes::{ID, ONE_ROW, QI, SEED, seeded, spec};
 use super::roles::{CLASS, Roles};
-use super::{AuditArgument, AuditEntry, Given};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments, Function};
 use crate::measure::ClassesSpec;
 use crate::pipeline::ClassesNode;
 use crate::table::Categories;
 
-const SENSITIVE_COLUMNS: AuditArgument = AuditArgument {
-    name: "sensitive",
-    help: "the columns to protect, one or several, each with categories",
-};
+const SENSITIVE_COLUMNS: Argument = Argument::required(
+    "sensitive",
+    ArgumentKind::Columns,
+    "the columns to protect, one or several, each with categories",
+);
 
-const MAX_CATEGORY_SHARE: AuditArgument = AuditArgument {
-    name: "max_category_share",
-    help: "lists classes too in which one category has a larger share of the individuals with a value (default: one category only)",
-};
+const MAX_CATEGORY_SHARE: Argument = Argument::optional(
+    "max_category_share",
+    ArgumentKind::Share,
+    "lists classes too in which one category has a larger share of the individuals with a value",
+)
+.or("one category only");
 
 /// The entry of `similarity_attack`.
-pub(super) const SIMILARITY_ATTACK: AuditEntry = AuditEntry {
+pub(super) const SIMILARITY_ATTACK: Function = Function {
     name: "similarity_attack",
     help: "the classes whose values of a sensitive column fall into one category, and whom they expose",
-    relations: &[PUBLISHED],
-    arguments: &[
+    positional: 1,
+    arguments: Cow::Borrowed(&[
+        PUBLISHED,
         ID,
         ONE_ROW,
         QI,
@@ -36,20 +42,27 @@ pub(super) const SIMILARITY_ATTACK: AuditEntry = AuditEntry {
         CATEGORIES,
         MAX_CATEGORY_SHARE,
         SEED,
-    ],
-    build,
+    ]),
+    refused: &[],
+    plan,
 };
 
 /// A class is vulnerable if all of its known values of a column have one category (Sun 2010, Section 7.1.2), or too large
 /// a share of those who have a value have one of it; those are exposed.
-fn build(given: &mut Given) -> Result<LogicalPlan> {
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
     let columns = Roles::take_each(given)?;
     let first = spec(given, &columns[0])?;
     let key = seeded(given, first)?.key;
     let max_category_share = given.share("max_category_share")?;
+    let names: Vec<String> = columns
+        .iter()
+        .map(|c| c.sensitive_name().to_owned())
+        .collect();
+    let read = given.categories(&names)?;
     let mut attacks = vec![];
     for roles in &columns {
-        let Some(categories) = given.categories(roles.sensitive_name()) else {
+        let own = read.iter().find(|(of, _)| of == roles.sensitive_name());
+        let Some((_, categories)) = own else {
             return Err(given.refuse("categories", missing(&columns, roles)));
         };
         let spec = ClassesSpec {
@@ -58,7 +71,7 @@ fn build(given: &mut Given) -> Result<LogicalPlan> {
             key: key.clone(),
             ..spec(given, roles)?
         };
-        attacks.push(attack(roles, spec, &categories)?);
+        attacks.push(attack(roles, spec, categories)?);
     }
     let first = LogicalPlanBuilder::from(attacks.remove(0));
     attacks

@@ -9,6 +9,8 @@ mod distance;
 
 pub(crate) use distance::bucket_distance;
 
+use std::borrow::Cow;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue};
 use datafusion::functions::core::expr_fn::{coalesce, get_field, named_struct};
@@ -18,33 +20,31 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 
 use super::audits::class_tuple;
-use super::function::{MeasureCall, MeasureEntry, ToExpr};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments, Function};
 use crate::error;
 use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 
 const NAME: &str = "audit_buckets";
 
 /// The function.
-pub(super) const ENTRY: MeasureEntry = MeasureEntry {
+pub(super) const FUNCTION: Function = Function {
     name: NAME,
-    relations: &["published"],
-    positional: &[],
+    help: "what a table with local groups and buckets attains, one row per measure",
+    positional: 1,
+    arguments: Cow::Borrowed(&[Argument::required(
+        "published",
+        ArgumentKind::Relation,
+        "a table that anonymize_lgb published, in either form",
+    )]),
+    refused: &[],
     plan,
 };
 
 /// A measure: its name, its value, whether higher or lower is safer, and what it means.
 type Measure = (&'static str, Expr, Option<&'static str>, &'static str);
 
-fn plan(mut call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
-    let unknown = call.arguments.first().map(|(name, _)| name.as_str());
-    let unknown = unknown.or_else(|| call.hierarchies.first().map(|_| "hierarchy"));
-    if let Some(name) = unknown {
-        return Err(ENTRY.unknown(name, &[]));
-    }
-    let Some(published) = call.relations.pop() else {
-        return Err(error::argument(NAME, "published", "is missing"));
-    };
-    let table = AuditedBuckets::try_new(published)?;
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
+    let table = AuditedBuckets::try_new(given.relation("published")?)?;
     let mut report = table.groups()?;
     for name in &table.attributes {
         report = report.union(table.buckets(name)?.build()?)?;

@@ -7,6 +7,7 @@
 //! To the engine it is a table with the original's types, so that queries are planned as if nothing were generalized. It
 //! cannot be read: [`EstimateCounts`] replaces every count over it by the plan of `estimate(…)`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,32 +21,34 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder,
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::{Options, Query};
+use super::{Options, Query, plan};
+use crate::call::arguments::{Arguments, Function};
 use crate::call::source::input;
 use crate::error;
 use crate::measure::sql::estimate;
-use crate::measure::sql::function::{MeasureCall, MeasureEntry, ToExpr};
 
 const NAME: &str = "estimated";
 
 /// The function.
-pub(crate) const ENTRY: MeasureEntry = MeasureEntry {
+pub(in crate::measure::sql) const FUNCTION: Function = Function {
     name: NAME,
-    relations: &["published"],
-    positional: &[],
-    plan,
+    help: "a published table over which ordinary counts are estimated",
+    positional: 1,
+    arguments: Cow::Borrowed(&[
+        estimate::PUBLISHED,
+        plan::ID,
+        plan::QI,
+        plan::DOMAIN,
+        plan::HIERARCHY,
+        plan::ANATOMIZED,
+    ]),
+    refused: &[],
+    plan: table,
 };
 
-fn plan(mut call: MeasureCall, _: &mut ToExpr) -> Result<LogicalPlan> {
-    let Some(published) = call.relations.pop() else {
-        return Err(error::argument(NAME, "published", "is missing"));
-    };
-    let mut options = Options::new(call.hierarchies);
-    for (name, value) in &call.arguments {
-        if !options.read(NAME, name, value)? {
-            return Err(ENTRY.unknown(name, Options::NAMES));
-        }
-    }
+fn table(given: &mut Arguments) -> Result<LogicalPlan> {
+    let options = Options::take(given)?;
+    let published = given.relation("published")?;
     let options = options.checked(NAME, published.schema())?;
     let schema = estimate::original_schema(published.schema())?;
     let table = EstimatedTable {

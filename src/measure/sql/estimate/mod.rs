@@ -35,13 +35,14 @@ pub(crate) use known_fraction::known_fraction;
 pub(crate) use match_fraction::match_fraction;
 pub(crate) use relative_error::relative_error;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::Select;
 
-use super::function::{MeasureCall, MeasureEntry, ToExpr};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments, Function};
 use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::measure::cells::{is_generalized, value_type};
@@ -56,12 +57,37 @@ pub(super) use sum::SUM;
 const NAME: &str = "estimate";
 
 /// The function.
-pub(super) const ENTRY: MeasureEntry = MeasureEntry {
+pub(super) const FUNCTION: Function = Function {
     name: NAME,
-    relations: &["published"],
-    positional: &["query"],
+    help: "a count over the original, estimated from a published table, with bounds and a standard error",
+    positional: 2,
+    arguments: Cow::Borrowed(ARGUMENTS),
+    refused: &[],
     plan,
 };
+
+/// The arguments of all functions that estimate from a published table.
+const ARGUMENTS: &[Argument] = &[
+    PUBLISHED,
+    QUERY,
+    plan::ID,
+    plan::QI,
+    plan::DOMAIN,
+    plan::HIERARCHY,
+    plan::ANATOMIZED,
+];
+
+const PUBLISHED: Argument = Argument::required(
+    "published",
+    ArgumentKind::Relation,
+    "the table as it was published",
+);
+
+const QUERY: Argument = Argument::required(
+    "query",
+    ArgumentKind::Text,
+    "a query in quotes, written as if the table were not generalized",
+);
 
 fn refuse(message: impl AsRef<str>) -> DataFusionError {
     error::call(NAME, message)
@@ -71,10 +97,10 @@ fn refuse(message: impl AsRef<str>) -> DataFusionError {
 const SHAPE: &str = "SELECT count(*) or count(DISTINCT …) FROM published [WHERE …] [GROUP BY …]";
 
 /// Plans a call.
-fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
-    let asked = QueryCall::read(&ENTRY, SHAPE, call)?;
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
+    let asked = QueryCall::take(given, SHAPE)?;
     let schema = original_schema(asked.published.schema())?;
-    let query = Query::read(*asked.select, &schema, asked.options.id.as_deref(), to_expr)?;
+    let query = Query::read(*asked.select, &schema, asked.options.id.as_deref(), given)?;
     plan::plan(asked.published, query, &asked.options)
 }
 
@@ -87,28 +113,22 @@ struct QueryCall {
 }
 
 impl QueryCall {
-    /// Reads a call of a function whose queries have a shape.
-    fn read(entry: &MeasureEntry, shape: &str, mut call: MeasureCall) -> Result<Self> {
-        let function = entry.name;
-        let (mut sql, mut options) = (None, Options::new(call.hierarchies));
-        for (name, value) in &call.arguments {
-            match (name.as_str(), value) {
-                ("query", ArgumentValue::Text(text)) => sql = Some(text.clone()),
-                ("query", _) => {
-                    let message = format!("must be {shape} in quotes, not {value}");
-                    return Err(error::argument(function, name, message));
-                }
-                _ if options.read(function, name, value)? => {}
-                _ => return Err(entry.unknown(name, Options::NAMES)),
+    /// Takes a query of a shape, and what is said beside it.
+    fn take(given: &mut Arguments, shape: &str) -> Result<Self> {
+        let sql = match given.take("query") {
+            Some(ArgumentValue::Text(sql)) => sql,
+            Some(value) => {
+                return Err(given.wrong("query", &format!("must be {shape} in quotes"), &value));
             }
-        }
-        let sql = sql.ok_or_else(|| {
-            let message = format!("is missing: give {shape} in quotes after the published table");
-            error::argument(function, "query", message)
-        })?;
-        let Some(published) = call.relations.pop() else {
-            return Err(error::argument(function, "published", "is missing"));
+            None => {
+                let message =
+                    format!("is missing: give {shape} in quotes after the published table");
+                return Err(given.refuse("query", message));
+            }
         };
+        let options = Options::take(given)?;
+        let published = given.relation("published")?;
+        let function = given.function();
         let (select, table) = query::parse(function, shape, &sql)?;
         let published = LogicalPlanBuilder::from(published).alias(table)?.build()?;
         Ok(Self {

@@ -18,6 +18,7 @@ use super::known_fraction::known_fraction;
 use super::query::{Counted, Query};
 use super::share::share;
 use super::{NAME, anatomized, refuse};
+use crate::call::arguments::{Argument, ArgumentKind, Arguments};
 use crate::call::source::hierarchy::rows_value;
 use crate::call::value::ArgumentValue;
 use crate::error;
@@ -28,7 +29,7 @@ use crate::table::Taxonomy;
 use crate::table::coding::Levels;
 
 /// What a call says besides the query.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Options {
     /// The column that tells individuals apart.
     pub id: Option<String>,
@@ -42,49 +43,51 @@ pub(crate) struct Options {
     pub anatomized: Option<bool>,
 }
 
+pub(super) const ID: Argument = Argument::optional(
+    "id",
+    ArgumentKind::Column,
+    "the column that tells individuals apart",
+)
+.or("individual, if there is one");
+
+pub(super) const QI: Argument = Argument::optional(
+    "qi",
+    ArgumentKind::Columns,
+    "columns in the text notation, which their type does not tell",
+)
+.or("those of typed intervals and sets");
+
+pub(super) const DOMAIN: Argument = Argument::optional(
+    "domain",
+    ArgumentKind::Domains,
+    "what suppressed cells and masks may stand for: {age: [0, 120], sex: ['F', 'M']}",
+)
+.or("what the other cells of the column span");
+
+pub(super) const HIERARCHY: Argument = Argument::optional(
+    "hierarchy",
+    ArgumentKind::Hierarchies,
+    "columns published as labels: {city: 'city.csv', age: 'bins(5, 20)', birth: 'dates'}",
+)
+.or("none");
+
+pub(super) const ANATOMIZED: Argument = Argument::optional(
+    "anatomized",
+    ArgumentKind::Flag,
+    "whether the table is anatomized, in long form",
+)
+.or("whether there are columns subtable, gid and count");
+
 impl Options {
-    /// Names of the arguments.
-    pub const NAMES: &[&str] = &["id", "qi", "domain", "hierarchy", "anatomized"];
-
-    /// Nothing but hierarchies, which are loaded before.
-    pub fn new(hierarchies: Vec<(String, Levels)>) -> Self {
-        Self {
-            hierarchies,
-            ..Self::default()
-        }
-    }
-
-    /// Reads an argument; false if it is none of these.
-    pub fn read(&mut self, function: &str, name: &str, value: &ArgumentValue) -> Result<bool> {
-        let refused = |allowed: &str| {
-            Err(error::argument(
-                function,
-                name,
-                format!("must be {allowed}, not {value}"),
-            ))
-        };
-        match name {
-            "id" => match value.text() {
-                Some(id) => self.id = Some(id.to_owned()),
-                None => return refused("the name of one column"),
-            },
-            "qi" => match value.names() {
-                Some(names) => self.qi = names,
-                None => return refused("a list of column names"),
-            },
-            "domain" => match value {
-                ArgumentValue::Map(domains) => self.domains = domains.clone(),
-                _ => {
-                    return refused("a map from columns to [smallest, largest] or to their values");
-                }
-            },
-            "anatomized" => match value {
-                ArgumentValue::Boolean(anatomized) => self.anatomized = Some(*anatomized),
-                _ => return refused("true or false"),
-            },
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// Takes them from a call.
+    pub fn take(given: &mut Arguments) -> Result<Self> {
+        Ok(Self {
+            id: given.column("id")?,
+            qi: given.columns("qi")?,
+            domains: given.domains("domain")?,
+            hierarchies: given.hierarchies()?,
+            anatomized: given.optional_flag("anatomized")?,
+        })
     }
 
     /// Checks names against the published table; `individual` is the id unless another is named.

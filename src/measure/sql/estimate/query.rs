@@ -9,8 +9,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::refuse;
+use crate::call::arguments::Arguments;
 use crate::error;
-use crate::measure::sql::function::ToExpr;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,14 +117,14 @@ impl Query {
         select: Select,
         schema: &DFSchema,
         id: Option<&str>,
-        to_expr: &mut ToExpr,
+        given: &mut Arguments,
     ) -> Result<Self> {
         let mut items = vec![];
         for item in select.projection {
             items.push(match item {
-                SelectItem::UnnamedExpr(expr) => (to_expr(expr, schema)?.unalias(), None),
+                SelectItem::UnnamedExpr(expr) => (given.expression(expr, schema)?.unalias(), None),
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    (to_expr(expr, schema)?.unalias(), Some(alias.value))
+                    (given.expression(expr, schema)?.unalias(), Some(alias.value))
                 }
                 _ => {
                     return Err(refuse(
@@ -135,7 +135,7 @@ impl Query {
         }
         let mut conditions = vec![];
         if let Some(condition) = select.selection {
-            conditions.push(to_expr(condition, schema)?);
+            conditions.push(given.expression(condition, schema)?);
         }
         let groups = match select.group_by {
             GroupByExpr::Expressions(groups, modifiers) if modifiers.is_empty() => groups,
@@ -143,7 +143,7 @@ impl Query {
         };
         let mut grouped = vec![];
         for group in groups {
-            let expr = to_expr(group, schema)?;
+            let expr = given.expression(group, schema)?;
             grouped.push(match ordinal(&expr) {
                 // GROUP BY 1 is the first column selected.
                 Some(at) => match items.get(at.wrapping_sub(1)) {

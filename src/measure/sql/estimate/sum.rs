@@ -10,6 +10,7 @@
 //!           the published table
 //! ```
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -22,26 +23,28 @@ use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, lit, when};
 use datafusion::sql::sqlparser::ast::{GroupByExpr, Select, SelectItem};
 
-use super::QueryCall;
 use super::bucket_sum::{FIELDS, bucket_sum, fixed_sum};
 use super::condition::Generalized;
 use super::formula::Formula;
 use super::known_fraction::known_fraction;
 use super::plan::{Options, column_of, domain_of};
 use super::share::{scalar, share};
+use super::{ARGUMENTS, QueryCall};
+use crate::call::arguments::{Arguments, Function};
 use crate::error;
 use crate::measure::cells::{Point, Selection, is_generalized, value_type};
-use crate::measure::sql::function::{MeasureCall, MeasureEntry, ToExpr};
 use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 
 /// The function's name.
 const NAME: &str = "estimate_sum";
 
 /// The function.
-pub(crate) const SUM: MeasureEntry = MeasureEntry {
+pub(crate) const SUM: Function = Function {
     name: NAME,
-    relations: &["published"],
-    positional: &["query"],
+    help: "a sum or count over the original, estimated from a table with buckets, with bounds",
+    positional: 2,
+    arguments: Cow::Borrowed(ARGUMENTS),
+    refused: &[],
     plan,
 };
 
@@ -70,9 +73,9 @@ struct Sum {
 }
 
 /// Plans a call.
-fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
+fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
     // What is shared with `estimate` speaks in its name.
-    planned(call, to_expr).map_err(|e| match e {
+    planned(given).map_err(|e| match e {
         DataFusionError::Plan(message) => {
             let own = message.strip_prefix("estimate: ").map(refuse);
             own.unwrap_or(DataFusionError::Plan(message))
@@ -81,12 +84,12 @@ fn plan(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
     })
 }
 
-fn planned(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
+fn planned(given: &mut Arguments) -> Result<LogicalPlan> {
     let QueryCall {
         select,
         published,
         options,
-    } = QueryCall::read(&SUM, SHAPE, call)?;
+    } = QueryCall::take(given, SHAPE)?;
     let attributes = attributes(published.schema());
     if attributes.is_empty() {
         return Err(error::argument(
@@ -96,7 +99,7 @@ fn planned(call: MeasureCall, to_expr: &mut ToExpr) -> Result<LogicalPlan> {
         ));
     }
     let original = original_schema(published.schema(), &attributes)?;
-    let sum = Sum::read(*select, &original, &attributes, to_expr)?;
+    let sum = Sum::read(*select, &original, &attributes, given)?;
     Estimator::new(published, &original, attributes, options)?.plan(sum)
 }
 
@@ -149,7 +152,7 @@ impl Sum {
         select: Select,
         original: &DFSchema,
         attributes: &[SummedColumn],
-        to_expr: &mut ToExpr,
+        given: &mut Arguments,
     ) -> Result<Self> {
         let shape = || refuse(format!("the query must be {SHAPE}"));
         let grouped = match &select.group_by {
@@ -169,7 +172,7 @@ impl Sum {
             | (Some(SelectItem::ExprWithAlias { expr, .. }), None) => expr,
             _ => return Err(shape()),
         };
-        let Expr::AggregateFunction(function) = to_expr(item, original)?.unalias() else {
+        let Expr::AggregateFunction(function) = given.expression(item, original)?.unalias() else {
             return Err(shape());
         };
         let params = &function.params;
@@ -180,7 +183,7 @@ impl Sum {
         }
         let mut conditions: Vec<Expr> = vec![];
         if let Some(condition) = select.selection {
-            conditions.push(to_expr(condition, original)?);
+            conditions.push(given.expression(condition, original)?);
         }
         conditions.extend(params.filter.iter().map(|f| f.as_ref().clone()));
         let conditions = conditions.into_iter().flat_map(split_conjunction_owned);

@@ -1,36 +1,119 @@
 //! What a call of `query_error` says.
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::Expr;
+use std::sync::Arc;
+
+use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::plain_type;
+use crate::call::arguments::{Argument, ArgumentKind, Arguments};
 use crate::call::value::ArgumentValue;
 use crate::error;
 use crate::measure::query_error::Draw;
 use crate::measure::sql::domain::given_domain;
 use crate::measure::sql::estimate::ANATOMIZED;
-use crate::measure::sql::function::{MeasureCall, MeasureEntry};
 use crate::system::{BUCKET, BUCKETIZED, COUNT, GROUP, INDIVIDUAL};
 use crate::table::coding::Levels;
 
-const NAMED: &[&str] = &[
-    "id",
-    "qi",
-    "sensitive",
-    "sum",
-    "categorical",
-    "domain",
-    "hierarchy",
-    "anatomized",
-    "queries",
-    "dimensions",
-    "selectivity",
-    "seed",
-    "count",
-    "floor",
-    "show_predicates",
+/// The arguments of both functions.
+pub(super) const ARGUMENTS: &[Argument] = &[
+    Argument::required(
+        "original",
+        ArgumentKind::Relation,
+        "the table before it was anonymized",
+    ),
+    Argument::required(
+        "published",
+        ArgumentKind::Relation,
+        "the table as it was published",
+    ),
+    Argument::optional(
+        "id",
+        ArgumentKind::Column,
+        "for count => 'individuals': the column that tells individuals apart in the original",
+    ),
+    Argument::required(
+        "qi",
+        ArgumentKind::Columns,
+        "the generalized columns, of the same names in both tables",
+    ),
+    Argument::optional(
+        "sensitive",
+        ArgumentKind::Column,
+        "has a predicate in every query",
+    )
+    .or("none"),
+    Argument::optional(
+        "sum",
+        ArgumentKind::Column,
+        "for a table with buckets: a column of numbers, all of whose values are in buckets",
+    )
+    .or("none: records are counted"),
+    Argument::optional(
+        "categorical",
+        ArgumentKind::Columns,
+        "numeric columns whose values are names, such as postcodes",
+    )
+    .or("none"),
+    Argument::optional(
+        "domain",
+        ArgumentKind::Domains,
+        "domains stated instead of learned: {age: [0, 120], sex: ['F', 'M']}",
+    )
+    .or("from the original"),
+    Argument::optional(
+        "hierarchy",
+        ArgumentKind::Hierarchies,
+        "columns published as labels: {city: 'city.csv', age: 'bins(5, 20)'}",
+    )
+    .or("none"),
+    Argument::optional(
+        "anatomized",
+        ArgumentKind::Flag,
+        "whether the published table is anatomized, in long form",
+    )
+    .or("whether it has columns subtable, gid and count"),
+    Argument::optional(
+        "queries",
+        ArgumentKind::Count,
+        "how many queries, up to 100000",
+    )
+    .or("1000"),
+    Argument::optional(
+        "dimensions",
+        ArgumentKind::Count,
+        "the number of quasi-identifiers with a predicate",
+    )
+    .or("2, or 1"),
+    Argument::optional(
+        "selectivity",
+        ArgumentKind::Share,
+        "the share of all records that a query is meant to select",
+    )
+    .or("0.1"),
+    Argument::optional("seed", ArgumentKind::Count, "another seed, other queries").or("1"),
+    Argument::optional(
+        "count",
+        ArgumentKind::Choice(COUNTED),
+        "what queries count: 'records' or 'individuals'",
+    )
+    .or("'records'"),
+    Argument::optional(
+        "floor",
+        ArgumentKind::Share,
+        "errors are relative to at least this share of all records or individuals",
+    )
+    .or("0"),
+    Argument::optional(
+        "show_predicates",
+        ArgumentKind::Flag,
+        "shows what each query asks",
+    )
+    .or("false"),
 ];
+
+const COUNTED: &[&str] = &["records", "individuals"];
 
 const MAX_QUERIES: u32 = 100_000;
 
@@ -104,6 +187,8 @@ pub(super) struct QueriedColumn {
 /// A call, checked against both tables.
 #[derive(Debug)]
 pub(super) struct Request {
+    pub original: LogicalPlan,
+    pub published: LogicalPlan,
     /// The columns of an anatomized table in long form, if the published one is.
     pub anatomy: Option<Anatomy>,
     /// The columns of a table with buckets, if the published one is.
@@ -122,29 +207,20 @@ impl Request {
         self.qi.iter().chain(&self.sensitive)
     }
 
-    /// Reads the arguments of a call.
-    pub fn read(entry: &MeasureEntry, call: &MeasureCall) -> Result<Self> {
-        let function = entry.name;
-        let arguments = call.arguments.as_slice();
-        let [original, published] = call.relations.as_slice() else {
-            return datafusion::common::internal_err!("{function} takes two relations");
-        };
-        if let Some((name, _)) = arguments.iter().find(|(n, _)| !NAMED.contains(&n.as_str())) {
-            return Err(entry.unknown(name, NAMED));
-        }
-        let given = CallValues {
-            function,
-            arguments,
-        };
+    /// Takes the arguments of a call.
+    pub fn take(given: &mut Arguments) -> Result<Self> {
+        let function = given.function();
+        let (original, published) = (given.relation("original")?, given.relation("published")?);
+        let hierarchies = given.hierarchies()?;
         let tables = Tables {
             function,
-            original: original.schema(),
-            published: published.schema(),
-            categorical: given.names("categorical")?.unwrap_or_default(),
-            domains: given.domains()?,
-            hierarchies: &call.hierarchies,
+            original: Arc::clone(original.schema()),
+            published: Arc::clone(published.schema()),
+            categorical: given.columns("categorical")?,
+            domains: given.domains("domain")?,
+            hierarchies: &hierarchies,
         };
-        let qi = given.names("qi")?.unwrap_or_default();
+        let qi = given.columns("qi")?;
         if qi.is_empty() {
             return Err(error::argument(
                 function,
@@ -152,10 +228,10 @@ impl Request {
                 "is missing: name the generalized columns",
             ));
         }
-        let sensitive = given.name("sensitive")?;
-        let id = given.name("id")?;
+        let sensitive = given.column("sensitive")?;
+        let id = given.column("id")?;
         let asked = |name: &String| qi.contains(name) || sensitive.as_ref() == Some(name);
-        if let Some((name, _)) = call.hierarchies.iter().find(|(name, _)| !asked(name)) {
+        if let Some((name, _)) = hierarchies.iter().find(|(name, _)| !asked(name)) {
             return Err(error::argument(
                 function,
                 "hierarchy",
@@ -166,20 +242,20 @@ impl Request {
             .iter()
             .map(|name| tables.asked("qi", name))
             .collect::<Result<Vec<_>>>()?;
-        let dimensions = given.count("dimensions", 1, qi.len() as u64)?;
+        let dimensions = given.count_within("dimensions", 1, qi.len() as u64)?;
         let draw = Draw {
             queries: given
-                .count("queries", 1, MAX_QUERIES.into())?
+                .count_within("queries", 1, MAX_QUERIES.into())?
                 .unwrap_or(1_000) as u32,
             dimensions: dimensions.unwrap_or_else(|| 2.min(qi.len() as u64)) as u32,
-            selectivity: given.share("selectivity", false)?.unwrap_or(0.1),
-            seed: given.count("seed", 0, u64::MAX)?.unwrap_or(1),
+            selectivity: share(given, "selectivity", false)?.unwrap_or(0.1),
+            seed: given.count_within("seed", 0, u64::MAX)?.unwrap_or(1),
             sensitive: sensitive.is_some(),
         };
         let sensitive = sensitive
             .map(|name| tables.asked("sensitive", &name))
             .transpose()?;
-        let counted = tables.counted(given.choice("count", &["records", "individuals"])?, id)?;
+        let counted = tables.counted(given.choice("count", COUNTED)?, id)?;
         if matches!(counted, Counted::Individuals(_))
             && sensitive.as_ref().is_some_and(|s| s.levels.is_some())
         {
@@ -207,8 +283,8 @@ impl Request {
                 format!("must be 'records' for {table}, which has a record per individual"),
             ));
         }
-        let floor = given.share("floor", true)?;
-        let local = match (given.name("sum")?, local) {
+        let floor = share(given, "floor", true)?;
+        let local = match (given.column("sum")?, local) {
             (None, local) => local,
             (Some(_), None) => {
                 return Err(error::argument(
@@ -240,115 +316,29 @@ impl Request {
             floor: floor.unwrap_or(0.0),
             show_predicates: given.flag("show_predicates")?,
             qi,
+            original,
+            published,
         })
     }
 }
 
-/// The arguments of a call by name.
-struct CallValues<'a> {
-    function: &'a str,
-    arguments: &'a [(String, ArgumentValue)],
-}
-
-impl CallValues<'_> {
-    fn get(&self, name: &str) -> Option<&ArgumentValue> {
-        let found = self.arguments.iter().find(|(n, _)| n == name);
-        found.map(|(_, value)| value)
-    }
-
-    /// Reads an argument, or says what is allowed.
-    fn read<T>(
-        &self,
-        name: &str,
-        allowed: &str,
-        read: impl Fn(&ArgumentValue) -> Option<T>,
-    ) -> Result<Option<T>> {
-        let Some(value) = self.get(name) else {
-            return Ok(None);
-        };
-        read(value).map(Some).ok_or_else(|| {
-            error::argument(
-                self.function,
-                name,
-                format!("must be {allowed}, not {value}"),
-            )
-        })
-    }
-
-    fn name(&self, name: &str) -> Result<Option<String>> {
-        let text = |value: &ArgumentValue| value.text().map(str::to_owned);
-        self.read(name, "the name of one column", text)
-    }
-
-    fn names(&self, name: &str) -> Result<Option<Vec<String>>> {
-        self.read(name, "a list of column names", ArgumentValue::names)
-    }
-
-    fn count(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>> {
-        let allowed = if most == u64::MAX {
-            "a whole number".to_owned()
-        } else {
-            format!("a whole number between {least} and {most}")
-        };
-        self.read(name, &allowed, |value| match value {
-            ArgumentValue::Number(digits) => {
-                let number = digits.parse().ok();
-                number.filter(|n| (least..=most).contains(n))
-            }
-            _ => None,
-        })
-    }
-
-    fn share(&self, name: &str, zero: bool) -> Result<Option<f64>> {
-        let allowed = if zero {
-            "a share between 0 and 1"
-        } else {
-            "a share above 0 and at most 1"
-        };
-        self.read(name, allowed, |value| match value {
-            ArgumentValue::Number(digits) => {
-                let share: Option<f64> = digits.parse().ok();
-                share.filter(|s| (0.0..=1.0).contains(s) && (zero || *s > 0.0))
-            }
-            _ => None,
-        })
-    }
-
-    fn flag(&self, name: &str) -> Result<bool> {
-        Ok(self.optional_flag(name)?.unwrap_or(false))
-    }
-
-    fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
-        self.read(name, "true or false", |value| match value {
-            ArgumentValue::Boolean(flag) => Some(*flag),
-            _ => None,
-        })
-    }
-
-    fn choice(&self, name: &str, choices: &[&'static str]) -> Result<&'static str> {
-        let allowed = format!("one of '{}'", choices.join("', '"));
-        let choice = self.read(name, &allowed, |value| {
-            let text = value.text()?;
-            choices.iter().find(|c| **c == text).copied()
-        })?;
-        Ok(choice.unwrap_or(choices[0]))
-    }
-
-    fn domains(&self) -> Result<Vec<(String, ArgumentValue)>> {
-        let allowed = "a map from columns to [smallest, largest] or to their values";
-        let domains = self.read("domain", allowed, |value| match value {
-            ArgumentValue::Map(entries) => Some(entries.clone()),
-            _ => None,
-        })?;
-        Ok(domains.unwrap_or_default())
-    }
+/// A share up to 1 as a number; 0 is one if `zero` says so.
+fn share(given: &mut Arguments, name: &str, zero: bool) -> Result<Option<f64>> {
+    let allowed = match zero {
+        true => "a share between 0 and 1",
+        false => "a share above 0 and at most 1",
+    };
+    given.number(name, allowed, |digits| {
+        let share: Option<f64> = digits.parse().ok();
+        share.filter(|s| (0.0..=1.0).contains(s) && (zero || *s > 0.0))
+    })
 }
 
 /// Both tables, and what is said of their columns.
 struct Tables<'a> {
-    function: &'a str,
-    original: &'a DFSchema,
-    published: &'a DFSchema,
+    function: &'static str,
+    original: DFSchemaRef,
+    published: DFSchemaRef,
     categorical: Vec<String>,
     domains: Vec<(String, ArgumentValue)>,
     hierarchies: &'a [(String, Levels)],
@@ -356,11 +346,11 @@ struct Tables<'a> {
 
 impl Tables<'_> {
     fn asked(&self, argument: &str, name: &str) -> Result<QueriedColumn> {
-        let (original, data_type) = self.find(argument, name, self.original, "original")?;
+        let (original, data_type) = self.find(argument, name, &self.original, "original")?;
         let bucket = self.bucket(name);
         let shown = match (
             &bucket,
-            self.find(argument, name, self.published, "published"),
+            self.find(argument, name, &self.published, "published"),
         ) {
             (_, Ok((shown, _))) => Some(shown),
             (Some(_), Err(_)) => None,
@@ -403,7 +393,7 @@ impl Tables<'_> {
             return Ok(None);
         }
         let column = |name: &str| -> Result<Expr> {
-            let (column, _) = self.find("anatomized", name, self.published, "published")?;
+            let (column, _) = self.find("anatomized", name, &self.published, "published")?;
             Ok(column)
         };
         let [subtable, gid, count] = ANATOMIZED;
@@ -429,7 +419,7 @@ impl Tables<'_> {
             return Ok(None);
         }
         let column = |name: &str| -> Result<Expr> {
-            let (column, _) = self.find("published", name, self.published, "published")?;
+            let (column, _) = self.find("published", name, &self.published, "published")?;
             Ok(column)
         };
         Ok(Some(Local {
@@ -444,7 +434,7 @@ impl Tables<'_> {
     fn bucket(&self, name: &str) -> Option<Bucket> {
         let column = |suffix: &str| {
             let name = format!("{name}{suffix}");
-            let found = self.find("published", &name, self.published, "published");
+            let found = self.find("published", &name, &self.published, "published");
             found.ok().map(|(column, _)| column)
         };
         Some(Bucket {
@@ -455,7 +445,7 @@ impl Tables<'_> {
 
     /// A column all of whose values are numbers in buckets.
     fn summed(&self, name: &str) -> Result<Summed> {
-        let (original, data_type) = self.find("sum", name, self.original, "original")?;
+        let (original, data_type) = self.find("sum", name, &self.original, "original")?;
         let refuse = |reason: String| {
             let message = format!("names column '{name}', which cannot be summed: {reason}");
             Err(error::argument(self.function, "sum", message))
@@ -478,8 +468,8 @@ impl Tables<'_> {
         found.map(|(_, levels)| levels.clone())
     }
 
-    fn counted(&self, choice: &str, id: Option<String>) -> Result<Counted> {
-        if choice == "records" {
+    fn counted(&self, choice: Option<&str>, id: Option<String>) -> Result<Counted> {
+        if choice != Some("individuals") {
             return Ok(Counted::Records);
         }
         let Some(id) = id else {
@@ -489,13 +479,13 @@ impl Tables<'_> {
                 "is missing: name the column that tells individuals apart",
             ));
         };
-        let (original, _) = self.find("id", &id, self.original, "original")?;
+        let (original, _) = self.find("id", &id, &self.original, "original")?;
         let id = if self.has(INDIVIDUAL) {
             INDIVIDUAL
         } else {
             &id
         };
-        let (published, _) = self.find("id", id, self.published, "published")?;
+        let (published, _) = self.find("id", id, &self.published, "published")?;
         Ok(Counted::Individuals(Box::new(Ids {
             original,
             published,
