@@ -291,8 +291,7 @@ impl Measuring {
             None => only(self.spec.sensitive()),
         };
         // So does what is published as it was: nobody needs to look at it.
-        let as_it_was =
-            sensitive.filter(|_| self.spec.properties().compared == Compared::Records);
+        let as_it_was = sensitive.filter(|_| self.spec.properties().compared == Compared::Records);
         let sensitive = sensitive.filter(|_| as_it_was.is_none());
         let sql = format!(
             "SELECT measure, \"column\", value FROM information_loss(original, published, {}{}, published_only => true)",
