@@ -59,7 +59,7 @@ struct Cli {
         value_name = "FORM",
         default_value = "auto"
     )]
-    progress: progress::Form,
+    progress: progress::Style,
 }
 
 #[derive(Debug, Subcommand)]

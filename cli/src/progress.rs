@@ -15,17 +15,17 @@ const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 /// How to tell how far work is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Form {
+pub enum Style {
     /// For people: a line that changes, on a terminal only, after a second
     Auto,
     /// For machines: a line of JSON per phase that ended
     Json,
 }
 
-static FORM: OnceLock<Form> = OnceLock::new();
+static FORM: OnceLock<Style> = OnceLock::new();
 
 /// From now on, this is how it is told.
-pub fn tell(form: Form) {
+pub fn tell(form: Style) {
     // It is said once.
     let _ = FORM.set(form);
 }
@@ -46,7 +46,7 @@ impl Progress {
 
     /// The same, with the phases up to the one that work is in.
     pub fn of(what: &'static str, steps: impl Fn() -> Vec<Step> + Send + 'static) -> Self {
-        let json = FORM.get() == Some(&Form::Json);
+        let json = FORM.get() == Some(&Style::Json);
         if !json && !stderr().is_terminal() {
             return Self { running: None };
         }
