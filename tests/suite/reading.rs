@@ -290,7 +290,7 @@ async fn tables_and_arguments_are_looked_up() {
         ),
         (
             "release()".to_owned(),
-            "takes the folder or URL of a release",
+            "target is missing: name a folder or the URL of one",
         ),
         (
             "release(3)".to_owned(),
