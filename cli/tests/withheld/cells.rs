@@ -259,9 +259,10 @@ const FAILING: &[&str] = &[
     "CAST(disease AS BOOLEAN)",
 ];
 
-/// Nobody may read the word.
+/// Nobody may read the word, but in the tables of a release that could be made.
 fn nothing_shown(told: &Told, of: &str) {
-    for (name, text) in told.texts() {
+    let released = |name: &str| told.code == Some(0) && name.ends_with(".parquet");
+    for (name, text) in told.texts().filter(|(name, _)| !released(name)) {
         let line = text.lines().find(|line| line.contains(CANARY));
         assert!(line.is_none(), "{of}\n{name}: {line:?}");
     }
@@ -409,8 +410,8 @@ fn every_place_of_a_file_is_among_them() {
         }
     }
     for name in TABLE_FUNCTIONS.iter().map(|f| f.name) {
-        // The one reads no table, the other answers counts by the plan of `estimate`.
-        if ["sample_patients", "estimated"].contains(&name) {
+        // They read no table, counts by the plan of `estimate`, and what the program has written.
+        if ["sample_patients", "estimated", "release"].contains(&name) {
             continue;
         }
         let begin = format!("{name}(");
@@ -427,7 +428,7 @@ fn broken_files_show_no_cell() {
         let kind = file.split_once('.').unwrap().1.to_uppercase();
         for (number, place) in PLACES.iter().enumerate() {
             // Each process takes its time: what shows cells most easily everywhere, the others in turn.
-            let everywhere = ["late.csv", "later.csv", "late.json", "text.parquet"];
+            let everywhere = ["bytes.csv", "later.csv", "late.json", "text.parquet"];
             if !everywhere.contains(&file) && (number + at) % 3 > 0 {
                 continue;
             }
@@ -506,11 +507,7 @@ fn messages_without_cells_still_help() {
     for (args, parts) in [
         (
             &["init", "late.csv"][..],
-            &[
-                "cannot look at 'late.csv'",
-                "cannot be parsed as Int64 (line 1101 as the engine counts, column 1)",
-                "withheld",
-            ][..],
+            &["column 'age' of 'late.csv' is read as text"][..],
         ),
         (
             &["init", "wide.csv"],
@@ -548,7 +545,8 @@ fn messages_without_cells_still_help() {
             &[
                 "sql",
                 "-c",
-                "SELECT * FROM anonymize_eir('late.csv', id => id, qi => [age], sensitive => disease, l => 2)",
+                "CREATE EXTERNAL TABLE late STORED AS CSV LOCATION 'late.csv' OPTIONS ('format.has_header' 'true')",
+                "SELECT * FROM anonymize_eir(late, id => id, qi => [age], sensitive => disease, l => 2)",
             ],
             &[
                 "anonymize_eir: ",
