@@ -45,10 +45,15 @@ fn plan(given: &mut Arguments) -> Result<LogicalPlan> {
         }
         None => return Err(given.refuse("target", "is missing: name a folder or the URL of one")),
     };
-    let allowed = "a map from measures to levels, such as {k: 10, prosecutor_max: 0.09}";
-    let required = given.read("require", allowed, levels)?;
+    let required = match given.take("require") {
+        None => vec![],
+        Some(value) => levels(&value).ok_or_else(|| {
+            let message = "must map measures to levels, such as {k: 10, prosecutor_max: 0.09}";
+            given.refuse("require", message)
+        })?,
+    };
     let release = given.relation("release")?;
-    PublishNode::plan(&target, release, required.unwrap_or_default())
+    PublishNode::plan(&target, release, required)
 }
 
 fn levels(value: &ArgumentValue) -> Option<Vec<RequiredLevel>> {

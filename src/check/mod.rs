@@ -1,7 +1,7 @@
 //! The independent checker: reads what is published and re-derives the privacy requirement from it.
 //!
 //! An algorithm is never its own judge. [`Asked`] is the call as it was written: names and texts that nobody has parsed.
-//! [`Requirement::read`] reads them here a second time, and [`Verifier`] checks the published columns against it: each
+//! [`Requirement::read`](verifier::Requirement::read) reads them here a second time, and [`Verifier`] checks the published columns against it: each
 //! block in memory before a row of it is emitted, and the written files again before a release becomes visible. Classes,
 //! groups and buckets are found again by grouping on published values, never by an internal number. Every decision is
 //! integer arithmetic on the definitions of the papers. No code is shared with the code that forms classes.

@@ -305,7 +305,7 @@ async fn tables_and_arguments_are_looked_up() {
             "verify must be true or false",
         ),
         (
-            format!("release('{path}', 'sa', table => 'sa')"),
+            format!("release('{path}', 'sa', true, table => 'sa')"),
             "table is given twice",
         ),
     ] {

@@ -206,13 +206,13 @@ async fn only_the_whole_result_of_a_function_is_published() {
         assert!(!target.exists(), "{tail}");
     }
     for (arguments, said) in [
-        ("", "takes a target and what to publish"),
-        ("'x'", "takes a target and what to publish"),
+        ("", "release is missing"),
+        ("'x'", "release is missing"),
         (
             "3, visits",
             "must be a folder or the URL of one, in quotes, not 3",
         ),
-        ("'x', visits, l => 3", "takes a target and what to publish"),
+        ("'x', visits, l => 3", "there is no argument 'l'"),
         ("'x*', (SELECT * FROM CALL)", "without *, ? or ["),
         (
             "'nowhere://x', (SELECT * FROM CALL)",
